@@ -108,8 +108,9 @@ check: $(DEV)
 # Containers often forbid bytecode; each process would compile everything again.
 ask ui test test-all: export PYTHONDONTWRITEBYTECODE =
 
+# Three processes on two cores: the tests wait more than they compute.
 test: check
-	$(BIN)/pytest -n 2 --dist worksteal -m "not slow or golden"
+	$(BIN)/pytest -n 3 --dist worksteal -m "not slow or golden"
 
 # Where that is allowed; where it is not, the tests that need a browser say how to get one.
 browser: $(DEV)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import partial
 
 from tools.errors import InputError, SteelmanError, as_installed
-from tools.translation import mark, speak_to_user, tr
+from tools.translation import mark, speak_to_user, tr, translated
 
 
 def discard_output() -> None:
@@ -23,8 +23,7 @@ def discard_output() -> None:
 
 
 class _WarningHandler(logging.Handler):
-    """Prints Steelman's own warnings, one line each, without a traceback. A run raises its errors, so they are not
-    printed here."""
+    """Prints Steelman's own warnings, one line each, without a traceback. A run raises its errors."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno == logging.WARNING:
@@ -73,6 +72,8 @@ _ARGPARSE = (
     mark("expected one argument"),
     mark("not allowed with argument %s"),
     mark("invalid %(type)s value: %(value)r"),
+    mark("ambiguous option: %(option)s could match %(matches)s"),
+    mark("ignored explicit argument %r"),
     mark("invalid choice: %(value)r (choose from %(choices)s)"),
 )
 """Words of argparse, which ships no translations. argparse looks each up by its module's function `_`."""
@@ -141,31 +142,23 @@ def _add_ingest(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_search_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--collection",
         action="append",
         metavar="NAME",
         help=tr("a collection to search; repeatable (default: all of your own, else the samples)"),
     )
-    parser.add_argument("--no-web", action="store_true", help=tr("send no request off this machine"))
-    parser.add_argument("--only", action="append", metavar="DOMAIN", help=tr("search the web only there; repeatable"))
-    parser.add_argument("--sources", action="append", metavar="KINDS", help=tr(_KINDS))
-    parser.add_argument(
-        "--url", action="append", metavar="URL", help=tr("read this page and search nothing; repeatable")
-    )
-    parser.add_argument("--deadline", type=float, metavar="SECONDS", help=tr("answer by then from what was found"))
-    depth = parser.add_mutually_exclusive_group()
-    depth.add_argument(
-        "--quick",
-        action="store_const",
-        dest="depth",
-        const="quick",
-        default="normal",
-        help=tr("fewer passages, no second search"),
-    )
-    depth.add_argument(
-        "--deep", action="store_const", dest="depth", const="deep", help=tr("more passages, up to two more searches")
-    )
+    add("--no-web", action="store_true", help=tr("send no request off this machine"))
+    add("--only", action="append", metavar="DOMAIN", help=tr("search the web only there; repeatable"))
+    add("--sources", action="append", metavar="KINDS", help=tr(_KINDS))
+    add("--since", metavar="DATE", help=tr("leave out what the internet gives with an earlier date, as 2025-01-31"))
+    add("--url", action="append", metavar="URL", help=tr("read this page and search nothing; repeatable"))
+    add("--deadline", type=float, metavar="SECONDS", help=tr("answer by then from what was found"))
+    parser.set_defaults(depth="normal")
+    choose = partial(parser.add_mutually_exclusive_group().add_argument, action="store_const", dest="depth")
+    choose("--quick", const="quick", help=tr("fewer passages, no second search"))
+    choose("--deep", const="deep", help=tr("more passages, up to two more searches"))
 
 
 def _add_ask(parser: argparse.ArgumentParser) -> None:
@@ -224,9 +217,9 @@ def run_command(work: Callable[[], int], module: str, name: str = "steelman") ->
         finally:
             sys.stdout.flush()  # the pipe may be closed
     except InputError as exc:
-        return _refuse(name, str(exc), BAD_INPUT)
+        return _refuse(name, translated(str(exc)), BAD_INPUT)
     except SteelmanError as exc:
-        return _refuse(name, str(exc), FAILED)
+        return _refuse(name, translated(str(exc)), FAILED)
     except KeyboardInterrupt:
         print(tr("\nStopped."), file=sys.stderr)
         return INTERRUPTED
@@ -249,8 +242,8 @@ def _run(arguments: list[str] | None) -> int:
     argparse._ = tr  # type: ignore[attr-defined]
     args = build_parser().parse_args(arguments)
     name = args.command.replace("-", "_")
-    module = name if name in ("ask", "batch", "ingest", "migrate_store") else "housekeeping"
-    module = "ask" if name == "chat" else module
+    own = {"ask": "ask", "chat": "ask", "batch": "ask", "ingest": "ingest", "migrate_store": "migrate_store"}
+    module = own.get(name, "housekeeping")
     gc.set_threshold(20_000)  # imports leave no garbage, and the usual 700 would look for it hundreds of times
     return int(getattr(importlib.import_module(f"agent.commands.{module}"), name)(args))
 

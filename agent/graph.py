@@ -61,8 +61,7 @@ def after_frame(state: RunState) -> Literal["expand", "lookup"]:
 def to_branches(state: RunState) -> list[Send]:
     """Returns a retrieve branch for each perspective. After a requery only perspectives with new queries get a branch.
 
-    In the first round each branch also gets the results of the search for the question itself. Later every passage is
-    judged for all perspectives.
+    In the first round each branch also gets the results of the search for the question itself.
     """
     planned = state.get("next_queries")
     branches = [
@@ -112,8 +111,7 @@ def _opening(perspective: Perspective, state: RunState) -> list[str]:
 
 
 def after_judge(state: RunState, runtime: Runtime[RunOptions]) -> Literal["requery", "select"]:
-    """Chooses requery if a perspective is uncovered, a further search can find something, and rounds and time are
-    left."""
+    """Chooses requery if a perspective is uncovered, a search can find something new, and rounds and time are left."""
     if state.get("to_search") == "nothing":
         return "select"
     uncovered = uncovered_perspectives(state)
@@ -128,8 +126,7 @@ def after_select(_: RunState, runtime: Runtime[RunOptions]) -> Literal["write", 
 
 
 def after_write(state: RunState) -> Literal["judge", "lookup", "verify"]:
-    """Goes back to `judge` if the judge failed, so that the replacement judge scores everything. Chooses lookup for a
-    follow-up without drafts."""
+    """Goes back to `judge` if the judge failed. Chooses lookup for a follow-up without drafts."""
     if _judge_changed(state):
         return "judge"
     return "lookup" if state.get("earlier") and not state["drafts"] and "against" not in state else "verify"

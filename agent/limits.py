@@ -14,8 +14,7 @@ SEARCH_BEFORE_PLAN = 0.45
 SENTENCE_READING_SHARE = 0.8
 """Share of `write`'s time for judging sentences. Sentences that are not judged by then are not quoted."""
 RESCORING_SHARE = 0.5
-"""Share of the remaining time for the closer reading, in which the judge's larger model scores likely quotations
-again."""
+"""Share of the remaining time for the closer reading: the judge's larger model scores likely quotations again."""
 CHECK_SHARE = 0.5
 """Share of the remaining time for one call that checks claims, because a second call may follow."""
 VERIFY_GRACE_SECONDS = 1.0
@@ -24,8 +23,7 @@ VERIFY_GRACE_SECONDS = 1.0
 # Sides
 
 LEAD_POOL, MOST_LEADS, LEAD_PASSAGES = 150, 25, 3
-"""Example sentences (leads) for the planner: passages retrieved, documents with a lead, passages searched per
-document."""
+"""Example sentences (leads) for the planner: passages retrieved, documents with a lead, passages per document."""
 MOST_SIDES = 6
 """Sides that a model may plan. Each side costs a search, judging and writing."""
 MOST_OTHER_SIDES = 2
@@ -46,8 +44,7 @@ WHOLE_COLLECTION = 150
 TOO_FAR = 0.25
 """Least cosine of a passage to the statement. A passage below this cosine is off topic and is not judged."""
 OFF_QUESTION = 0.35
-"""Least cosine of a passage to the question. If the judge gives no verdict, a passage below this cosine is off the
-question."""
+"""Least cosine to the question of a passage on the question, if the judge gives no verdict."""
 FIRST_ROUND_PAGES = 2 / 3
 """Share of the web pages for the first round if a second one may follow."""
 REQUERY_PASSAGES, REQUERY_WORDS = 3, 6
@@ -57,8 +54,7 @@ MOST_QUERIES, LONGEST_QUERY = 4, 200
 ENOUGH_PASSAGES, ENOUGH_SOURCES = 2, 2
 """Passages and independent sources of a 'supported' side: one witness is not enough."""
 EXTRA_PASSAGES = 16
-"""Passages selected beyond the number of claims, because some passages have no sentence that is clear without
-context."""
+"""Passages selected beyond the number of claims, because some have no sentence that is clear without context."""
 FOCUSED_PASSAGES = 10
 """Passages of a side in a follow-up with a focus: the passages most similar to the focus."""
 UNJUDGED_SUPPORT = 0.3
@@ -86,8 +82,7 @@ QUOTES_PER_PASSAGE = 2
 AS_GOOD = 0.1
 """A quotation whose score is at most this much below the best one's is about as good."""
 SAME_RESPONSE = 0.4
-"""Mean cosine from which documents' responses form one group. The question's direction is removed from the vectors
-first."""
+"""Mean cosine, without the question's direction, from which documents' responses form one group."""
 RESPONSE_EVIDENCE = 3
 """Sentences of evidence for one thesis."""
 
@@ -120,7 +115,7 @@ SIDE_CLAIMS, ANSWER_CLAIMS, OTHER_CLAIMS = 12, 8, 6
 """Claims for a side of a dispute, for an answer to an open question, and for a side beside yes and no."""
 CITED_PASSAGES = 3
 """Passages that one claim cites."""
-CRUX_CLAIMS, CRUX_PASSAGES = 6, 2
+CRUX_CLAIMS, CRUX_PASSAGES = 12, 2
 """For the crux (the point on which the dispute depends): the first claims of each side that the model reads, and the
 passages of each side that the crux cites."""
 LONGEST_CLAIM = 500

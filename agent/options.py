@@ -1,24 +1,22 @@
 """The options of one run, the check of the run's question, and each stage's share of the run's time."""
 
 import math
+import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import fields
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass
 
 from agent.state import QuestionForm, StageName
 from prompts import one_line
 from tools.errors import GreetingError, QuestionError, SettingsError
-from tools.language.identification import (
-    is_of_another_script,
-    name_of_language,
-    question_language,
-    question_words,
-    reads_as_english,
-    reply_to_greeting,
-)
+from tools.language import identification
 from tools.net.http import is_address
-from tools.passages import EVIDENCE_KINDS, EvidenceKind
+from tools.passages import EvidenceKind
 from tools.store.store import SAMPLES
 from tools.translation import mark, tr
 
@@ -39,9 +37,37 @@ _DEPTHS: dict[Depth, dict[str, int | float]] = {
 REMOTE_PATIENCE = 2.0
 """Factor on the usual deadline if servers are used, because servers are slower than the embedded providers."""
 
-_LISTS = ("collections", "domains", "earlier", "sources", "urls")
 MOST_URLS = 20
 """The most pages that a question may name."""
+
+
+OF_PYDANTIC = (
+    "Input should be greater than {0}",
+    "Input should be greater than or equal to {0}",
+    "Input should be a valid number, unable to parse string as a number",
+    "Input should be a valid integer, unable to parse string as an integer",
+    "Input should be a valid boolean, unable to interpret input",
+    "Input should be a finite number",
+    "Input should be {0} or {1}",
+    "Input should be {0}",
+)
+"""Reasons of pydantic in the messages of errors."""
+
+
+def _page_address(url: str) -> str:
+    if not (url.startswith(("http://", "https://")) and is_address(url)):
+        raise ValueError("a page's address begins with https:// and a host")
+    return url
+
+
+def check_day(day: str) -> str:
+    if day and not re.fullmatch(r"\d{4}-\d\d-\d\d", day):
+        raise ValueError("a day looks like 2025-01-31")
+    return str(date.fromisoformat(day)) if day else ""
+
+
+_Above0 = Field(gt=0, allow_inf_nan=False)
+_From0 = Field(ge=0, allow_inf_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,31 +80,33 @@ class RunOptions:
     uncovered perspectives. max_passages: passages judged. pool: passages kept for each perspective and search.
     deadline_seconds: time after which the run answers from what it has. deadline_at: the same deadline in seconds since
     the epoch, set at each start or resume (0: none). pages: web pages read. domains: limit the web search to these.
-    sources: kinds to search; empty: all that are on. urls: read these pages and search nothing, whatever else is named.
+    sources: kinds to search; empty: all that are on. since: leave out results with an earlier date (ISO).
+    urls: read these pages and search nothing, whatever else is named.
     max_calls, max_tokens, max_cost: budget of calls to models and searches, of model tokens and of US dollars. When a
     budget is used up, embedded providers take over.
     """
 
-    collections: tuple[str, ...] = field(default=(SAMPLES,))
+    collections: Annotated[tuple[str, ...], Field(min_length=1)] = (SAMPLES,)
     web: bool = True
     built_in: bool = False
     review: bool = False
     writing: bool = True
     earlier: tuple[str, ...] = ()
     depth: Depth = "normal"
-    max_rounds: int = 1
-    max_passages: int = 150
-    pool: int = 24
-    claims_per_side: int = 4
-    deadline_seconds: float = 60.0
+    max_rounds: Annotated[int, _From0] = 1
+    max_passages: Annotated[int, _Above0] = 150
+    pool: Annotated[int, _Above0] = 24
+    claims_per_side: Annotated[int, _Above0] = 4
+    deadline_seconds: Annotated[float, _Above0] = 60.0
     deadline_at: float = 0.0
-    pages: int = 20
+    pages: Annotated[int, _From0] = 20
     domains: tuple[str, ...] = ()
     sources: tuple[EvidenceKind, ...] = ()
-    urls: tuple[str, ...] = ()
-    max_calls: int = 1000
-    max_tokens: int = 400_000
-    max_cost: float = 1.0
+    since: Annotated[str, AfterValidator(check_day)] = ""
+    urls: Annotated[tuple[Annotated[str, AfterValidator(_page_address)], ...], Field(max_length=MOST_URLS)] = ()
+    max_calls: Annotated[int, _From0] = 1000
+    max_tokens: Annotated[int, _From0] = 400_000
+    max_cost: Annotated[float, _From0] = 1.0
 
     @classmethod
     def of(cls, depth: Depth = "normal", **changes: Any) -> "RunOptions":
@@ -86,33 +114,18 @@ class RunOptions:
         if depth not in _DEPTHS:
             raise SettingsError(f"depth has to be one of {', '.join(_DEPTHS)}, not '{depth}'.")
         check_names(changes, [f.name for f in fields(cls)])
-        options = cls(**{"depth": depth, **_DEPTHS[depth], **changes})
-        options.check()
-        return options
-
-    def check(self) -> None:
-        if not self.collections:
-            raise SettingsError(
-                "no collection to search.", hint="Name one with --collection, or see `python -m agent collections`."
-            )
-        for name in ("max_passages", "pool", "claims_per_side", "deadline_seconds"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise SettingsError(f"{name} has to be more than 0, not {getattr(self, name)}.")
-        for name in ("pages", "max_calls", "max_tokens", "max_cost"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise SettingsError(f"{name} has to be 0 or more, not {getattr(self, name)}.")
-        if unknown := [kind for kind in self.sources if kind not in EVIDENCE_KINDS]:
-            raise SettingsError(f"there is no kind of sources '{unknown[0]}'. There are: {', '.join(EVIDENCE_KINDS)}.")
-        self._check_urls()
-        if self.max_rounds < 0:
-            raise SettingsError(f"max_rounds cannot be negative ({self.max_rounds}); 0 never searches again.")
-
-    def _check_urls(self) -> None:
-        if len(self.urls) > MOST_URLS:
-            raise SettingsError(f"{len(self.urls)} pages are too many for one question; {MOST_URLS} is the most.")
-        for url in self.urls:
-            if not (url.startswith(("http://", "https://")) and is_address(url)):
-                raise SettingsError(f"'{url[:200]}' is no address of a page. One begins with https:// and a host.")
+        try:
+            return cls(**{"depth": depth, **_DEPTHS[depth], **changes})
+        except ValidationError as exc:
+            wrong = exc.errors()[0]
+            if wrong["type"] == "too_short":
+                hint = "Name one with --collection, or see `python -m agent collections`."
+                raise SettingsError("no collection to search.", hint=hint) from exc
+            if wrong["type"] == "too_long":
+                given = wrong["ctx"]["actual_length"]
+                raise SettingsError(f"{given} pages are too many for one question; {MOST_URLS} is the most.") from exc
+            given, why = repr(wrong["input"])[:200], wrong["msg"].removeprefix("Value error, ")
+            raise SettingsError(f"the option '{wrong['loc'][0]}' cannot be {given}: {why}.") from exc
 
     @property
     def own_collections(self) -> tuple[str, ...]:
@@ -120,14 +133,14 @@ class RunOptions:
         return () if self.urls or (self.sources and "mine" not in self.sources) else self.collections
 
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {name: list(getattr(self, name)) for name in _LISTS}
+        """Returns the options in JSON."""
+        return dict(TypeAdapter(RunOptions).dump_python(self, mode="json"))
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> "RunOptions":
         """Returns stored options. Ignores fields that only other versions of Steelman know."""
         known = {f.name for f in fields(cls)}
-        values = {k: v for k, v in stored.items() if k in known}
-        return cls(**values | {name: tuple(values[name]) for name in _LISTS if name in values})
+        return cls(**{k: v for k, v in stored.items() if k in known})
 
 
 def check_names(given: Iterable[str], known: Sequence[str]) -> None:
@@ -151,11 +164,8 @@ def _example() -> str:
 
 
 def check_question(text: str, languages: Collection[str] = ()) -> str:
-    """Returns the question with white space folded and invisible marks removed.
-
-    Raises GreetingError for a greeting, QuestionError for text that cannot be answered. languages: read
-    besides English, the language of the embedded providers (ISO 639-1, or 'all').
-    """
+    """Returns the question with white space folded and invisible marks removed. languages: read besides English
+    (ISO 639-1, or 'all'). Raises GreetingError for a greeting, QuestionError for text that cannot be answered."""
     if len(text) > LONGEST_QUESTION:
         raise QuestionError(
             f"the question is {len(text):,} characters long; {LONGEST_QUESTION:,} is the most. Ask it in a sentence or "
@@ -167,16 +177,16 @@ def check_question(text: str, languages: Collection[str] = ()) -> str:
     question = one_line(text)
     if not question:
         raise QuestionError(f"{tr('the question is empty.')} {_example()}")
-    words = question_words(question)
+    words = identification.question_words(question)
     if not words:
         raise QuestionError(f"{tr(_NO_WORD, question=_short(question))} {_example()}")
-    if reply := reply_to_greeting(question):
+    if reply := identification.reply_to_greeting(question):
         raise GreetingError(f"{tr(reply)} {_example()}")
-    if "all" not in languages and not reads_as_english(question):
-        language = question_language(question)
-        if language in map(name_of_language, languages):
+    if "all" not in languages and not identification.reads_as_english(question):
+        language = identification.question_language(question)
+        if language in map(identification.name_of_language, languages):
             return question
-        if not language and len(words) <= _FEWEST_TO_TELL and not is_of_another_script(question):
+        if not language and len(words) <= _FEWEST_TO_TELL and not identification.is_of_another_script(question):
             return question  # 'UBI', 'mumbai vs delhi': few words may be names
         but = tr(" but as {language}", language=language) if language else ""
         raise QuestionError(tr(_NOT_ENGLISH, question=_short(question), other=but))

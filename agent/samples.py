@@ -28,8 +28,7 @@ _SIDES = FOLDER.parent / "evals" / "gold" / "samples"  # each sample's side, lab
 _NEAREST = 3
 _RELATED = 0.25  # least cosine of related questions
 _SAME_TOPIC, _SAME_PLAIN = 0.38, 0.6
-"""Least cosine of two questions on one topic. The second value is for short yes/no questions, whose words are
-literal."""
+"""Least cosine of two questions on one topic. The second value is for short yes/no questions with literal words."""
 _PLAIN = 10  # the most words of a short question
 _LOOKED_AT, _OF_TOPIC = 10, 4  # passages retrieved, and the least number of them on the topic
 _SENTENCES, _ON_TOPIC = 5, 0.44  # nearest sentences in these passages, and their least mean cosine to the question
@@ -45,8 +44,7 @@ def sample_questions() -> dict[str, str]:
 
 def sample_documents() -> list[SourceDocument]:
     """Returns the sample documents, named by their path in the project."""
-    files = sorted(FOLDER.glob("*/*.md"))
-    named = {f"samples/{f.relative_to(FOLDER).as_posix()}": f for f in files}
+    named = {f"samples/{f.relative_to(FOLDER).as_posix()}": f for f in sorted(FOLDER.glob("*/*.md"))}
     return [markdown_document(f.read_text(encoding="utf-8"), name)[0] for name, f in named.items()]
 
 
@@ -73,27 +71,22 @@ def calibration_pairs() -> list[tuple[Pair, bool]]:
 
 
 class SampleEncoder:
-    """An encoder that has stored vectors for the samples' texts. It encodes all other texts."""
+    """An encoder that has stored vectors for the samples' texts (`known`). It encodes all other texts."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
         self.name = encoder.name
-        self._known: dict[int, NDArray[np.float16]] = {}
+        self.known: dict[int, NDArray[np.float16]] = {}
         with np.load(VECTORS) as stored:
             if str(stored["encoder"]) == encoder.name:
-                self._known = dict(zip(stored["keys"].tolist(), stored["vectors"], strict=True))
+                self.known = dict(zip(stored["keys"].tolist(), stored["vectors"], strict=True))
 
     @property
     def dimensions(self) -> int:
         return self._encoder.dimensions
 
-    @property
-    def has_stored(self) -> bool:
-        """Whether the stored vectors are this encoder's."""
-        return bool(self._known)
-
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        found = {text: self._known.get(text_key(text)) for text in texts}
+        found = {text: self.known.get(text_key(text)) for text in texts}
         missing = [text for text, row in found.items() if row is None]
         fresh = self._encoder.encode(missing) if missing else ()
         rows = {**found, **dict(zip(missing, fresh, strict=True))}
@@ -119,7 +112,7 @@ def index_samples(store: Store, search: HybridSearch) -> None:
     for row in store.documents(SAMPLES):
         if row.external_id not in kept:
             store.delete_document(SAMPLES, row.external_id)
-    if stored.has_stored:
+    if stored.known:  # the stored vectors are this encoder's
         read = [p for row in store.documents(SAMPLES) for p in store.passages_of(row.number)]
         store.add_sentence_vectors({p.id: stored.encode(split_sentences(p.text)) for p in read}, encoder)
     store.set_note(_SIGNATURE, signature)

@@ -1,5 +1,4 @@
-"""Settings from the environment and from a `.env` file: their fields, forms and checks, and the text of
-`.env.example`."""
+"""Settings from the environment and a `.env` file: their fields, forms and checks, and `.env.example`."""
 
 import os
 import re
@@ -7,7 +6,7 @@ import shlex
 import textwrap
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
@@ -149,12 +148,6 @@ def checked_database(value: str) -> str:
     return value
 
 
-def moved_checkpoints(value: str) -> str:
-    if value:
-        raise ValueError("checkpoints are in the database. Set STEELMAN_DATABASE_URL instead, or unset both for SQLite")
-    return value
-
-
 def checked_rates(value: str) -> str:
     from limits import parse_many
 
@@ -163,12 +156,6 @@ def checked_rates(value: str) -> str:
     return value
 
 
-def external_setting(name: str, description: str, default: object = "") -> Any:
-    """Returns a field that reads a variable without Steelman's prefix."""
-    return Field(default=default, validation_alias=name, description=description)
-
-
-_NO_KEY = SecretStr("")
 _Address = Annotated[str, AfterValidator(checked_address)]
 _Addresses = Annotated[str, AfterValidator(checked_addresses)]
 _SENT = ("_key", "_token")  # endings of names of header values
@@ -179,14 +166,28 @@ def _text(description: str) -> Any:
     return Field(default="", description=description)
 
 
-_key = partial(external_setting, default=_NO_KEY)
+def _key(description: str) -> Any:
+    return Field(default=SecretStr(""), description=description)
+
+
+_SHARED = frozenset(
+    """https_proxy http_proxy all_proxy no_proxy ssl_cert_file openai_api_key openai_base_url anthropic_api_key
+    anthropic_base_url google_api_key google_gemini_base_url ollama_host tavily_api_key tavily_base_url searxng_url
+    serper_api_key semantic_scholar_api_key openalex_api_key stackexchange_api_key chroma_url chroma_token""".split()
+)
+"""Settings whose variables other programs read too, and so have no prefix."""
+
+
+def variable_of(name: str) -> str:
+    """Returns the environment variable of a setting."""
+    return name.upper() if name in _SHARED else f"STEELMAN_{name.upper()}"
 
 
 class Settings(BaseSettings):
     """The configuration of this machine. `agent.options` has the options of one run."""
 
     model_config = SettingsConfigDict(
-        env_prefix="STEELMAN_",
+        alias_generator=variable_of,
         env_ignore_empty=True,
         extra="ignore",
         frozen=True,
@@ -196,17 +197,13 @@ class Settings(BaseSettings):
     )
 
     # Proxies and certificates
-    https_proxy: str = external_setting(
-        "HTTPS_PROXY", "The proxy to addresses of https://, as http://NAME:PASSWORD@HOST:PORT."
+    https_proxy: str = _text("The proxy to addresses of https://, as http://NAME:PASSWORD@HOST:PORT.")
+    http_proxy: str = _text("The proxy to addresses of http:// outside this network.")
+    all_proxy: str = _text("The proxy to both, where they have none of their own.")
+    no_proxy: str = _text(
+        "Addresses that bypass the proxy: example.org, *.example.org, HOST:PORT, an IP address, or *."
     )
-    http_proxy: str = external_setting("HTTP_PROXY", "The proxy to addresses of http:// outside this network.")
-    all_proxy: str = external_setting("ALL_PROXY", "The proxy to both, where they have none of their own.")
-    no_proxy: str = external_setting(
-        "NO_PROXY", "Addresses that bypass the proxy: example.org, *.example.org, HOST:PORT, an IP address, or *."
-    )
-    ssl_cert_file: str = external_setting(
-        "SSL_CERT_FILE", "Certificates (PEM) of authorities to believe besides the usual ones."
-    )
+    ssl_cert_file: str = _text("Certificates (PEM) of authorities to believe besides the usual ones.")
     trust_proxy: bool = Field(
         default=False,
         description="Whether pages whose names this machine cannot look up are asked of the proxy, unchecked.",
@@ -224,7 +221,6 @@ class Settings(BaseSettings):
         description="Whether the API and the page leave questions and uploads that are jobs to processes of "
         "`python -m api worker`.",
     )
-    checkpoint_url: Annotated[str, AfterValidator(moved_checkpoints)] = ""
     deadline: float = Field(default=0.0, ge=0.0, description="Seconds that an answer may take; 0 is the usual.")
     read_seconds: float = Field(default=30.0, gt=0.0, description="Seconds of work that reading one file may take.")
     read_megabytes: int = Field(default=512, ge=256, description="Megabytes of memory that reading one file may take.")
@@ -234,7 +230,8 @@ class Settings(BaseSettings):
     )
 
     language: Literal["", "en", "de", "fr", "es"] = Field(
-        default="", description="The language of the page and the command line: en, de, fr or es. Empty: as LANG says."
+        default="",
+        description="Language of the page and the command line: en, de, fr or es. Empty: as the visitor or LANG says.",
     )
 
     # Language: framing, perspectives, queries, claims
@@ -243,22 +240,17 @@ class Settings(BaseSettings):
         description="'embedded' never uses a model server, whatever else is set; 'auto' uses what is set and "
         "falls back to the embedded one with a note; 'chat' fails where the model fails.",
     )
-    openai_api_key: SecretStr = _key("OPENAI_API_KEY", "Turns on OpenAI's models, or the key of OPENAI_BASE_URL.")
-    openai_base_url: _Addresses = external_setting(
-        "OPENAI_BASE_URL",
+    openai_api_key: SecretStr = _key("Turns on OpenAI's models, or the key of OPENAI_BASE_URL.")
+    openai_base_url: _Addresses = _text(
         "Any OpenAI-compatible server (vLLM, Ollama, llama.cpp), such as http://127.0.0.1:11434/v1, or several that "
         "serve the same model, with commas between them.",
     )
-    anthropic_api_key: SecretStr = _key("ANTHROPIC_API_KEY", "The key for models named anthropic:…")
-    anthropic_base_url: _Address = external_setting(
-        "ANTHROPIC_BASE_URL", "Another address for models named anthropic:…"
-    )
-    google_api_key: SecretStr = _key("GOOGLE_API_KEY", "The key for models named google_genai:…")
-    google_gemini_base_url: _Address = external_setting(
-        "GOOGLE_GEMINI_BASE_URL", "Another address for models named google_genai:…"
-    )
-    ollama_host: Annotated[str, AfterValidator(checked_ollama_address)] = external_setting(
-        "OLLAMA_HOST", "Where models named ollama:… are, if not at http://127.0.0.1:11434."
+    anthropic_api_key: SecretStr = _key("The key for models named anthropic:…")
+    anthropic_base_url: _Address = _text("Another address for models named anthropic:…")
+    google_api_key: SecretStr = _key("The key for models named google_genai:…")
+    google_gemini_base_url: _Address = _text("Another address for models named google_genai:…")
+    ollama_host: Annotated[str, AfterValidator(checked_ollama_address)] = _text(
+        "Where models named ollama:… are, if not at http://127.0.0.1:11434."
     )
     model: str = _text(
         "The model of every stage that has none of its own: a name at OPENAI_BASE_URL, or with its vendor "
@@ -287,7 +279,7 @@ class Settings(BaseSettings):
         "The judge's server, or several with commas between them; an address that ends in /score is a scorer."
     )
     judge_model: str = _text("The judge's model.")
-    judge_api_key: SecretStr = Field(default=_NO_KEY, description="The judge's key, if it wants one.")
+    judge_api_key: SecretStr = _key("The judge's key, if it wants one.")
     judge_prompt: Path | None = Field(default=None, description="A file with the chat judge's prompt.")
     judge_threshold: float = Field(
         default=0.5, gt=0.0, lt=1.0, description="The probability from which a served judge accepts a passage."
@@ -298,21 +290,19 @@ class Settings(BaseSettings):
         default="auto",
         description="'auto' is Tavily, Serper or SearXNG, whichever is set; 'ddgs' needs no key; 'off' is off.",
     )
-    tavily_api_key: SecretStr = _key("TAVILY_API_KEY", "Turns on web search by Tavily.")
-    tavily_base_url: _Address = external_setting(
-        "TAVILY_BASE_URL", "Turns on any engine that speaks Tavily's format, at its address, with or without a key."
+    tavily_api_key: SecretStr = _key("Turns on web search by Tavily.")
+    tavily_base_url: _Address = _text(
+        "Turns on any engine that speaks Tavily's format, at its address, with or without a key."
     )
-    searxng_url: _Address = external_setting(
-        "SEARXNG_URL", "Turns on web search by a SearXNG of your own, at its address."
-    )
-    serper_api_key: SecretStr = _key("SERPER_API_KEY", "Turns on web search by Serper.")
+    searxng_url: _Address = _text("Turns on web search by a SearXNG of your own, at its address.")
+    serper_api_key: SecretStr = _key("Turns on web search by Serper.")
     sources: str = _text(
         "Sources without a key that are searched besides the engine, such as openalex, wikipedia, or all. Empty: none. "
         "`python -m agent doctor` lists those that are installed."
     )
-    semantic_scholar_api_key: SecretStr = _key("SEMANTIC_SCHOLAR_API_KEY", "Turns on studies from Semantic Scholar.")
-    openalex_api_key: SecretStr = _key("OPENALEX_API_KEY", "A free key; ten times as many searches a day.")
-    stackexchange_api_key: SecretStr = _key("STACKEXCHANGE_API_KEY", "A free key; more searches a day.")
+    semantic_scholar_api_key: SecretStr = _key("Turns on studies from Semantic Scholar.")
+    openalex_api_key: SecretStr = _key("A free key; ten times as many searches a day.")
+    stackexchange_api_key: SecretStr = _key("A free key; more searches a day.")
     mcp_sources: Annotated[str, AfterValidator(checked_mcp_servers)] = _text(
         "MCP servers whose search tools are asked, each by a name and its command or address, with semicolons between "
         "them: notes=uvx notes-mcp; wiki=https://mcp.example.org/mcp."
@@ -332,10 +322,8 @@ class Settings(BaseSettings):
     domains: Path | None = Field(default=None, description="A file of domain lists: allow, prefer, block, kinds.")
 
     # Stores and encoders
-    chroma_url: _Address = external_setting(
-        "CHROMA_URL", "A Chroma server for the dense index, such as http://127.0.0.1:8000."
-    )
-    chroma_token: SecretStr = _key("CHROMA_TOKEN", "The Chroma server's token, if it wants one.")
+    chroma_url: _Address = _text("A Chroma server for the dense index, such as http://127.0.0.1:8000.")
+    chroma_token: SecretStr = _key("The Chroma server's token, if it wants one.")
     encoder: str = _text("A sentence-transformers model (name or folder) in place of MiniLM; needs the extra 'models'.")
     encoder_languages: str = _text(
         "Languages that the encoder reads, as codes (de, fr) or all. Then questions in them are answered with passages "
@@ -345,7 +333,7 @@ class Settings(BaseSettings):
     encoder_document_prompt: str = _text("Text put before every passage.")
     embeddings_url: _Addresses = _text("An OpenAI-compatible embeddings server as the encoder, or several.")
     embeddings_model: str = _text("The embeddings server's model.")
-    embeddings_api_key: SecretStr = Field(default=_NO_KEY, description="The embeddings server's key.")
+    embeddings_api_key: SecretStr = _key("The embeddings server's key.")
     embeddings_batch: int = Field(default=64, ge=1, description="Texts in a request; fewer where it refuses them.")
 
     # The HTTP service
@@ -468,7 +456,7 @@ def load_settings(**changes: object) -> Settings:
     Also sets proxies, a home and a temporary folder for this process and its children, if the machine lacks them.
     """
     file = find_env_file()
-    more = f"See .env.example{f'; {file} is read' if file else ''}."
+    hint = f"See .env.example; {file} is read." if file else "See .env.example."
     try:
         settings = Settings(_env_file=file, _env_file_encoding="utf-8-sig", **changes)  # type: ignore[arg-type,call-arg]  # checked by the model itself
     except (OSError, UnicodeDecodeError) as exc:
@@ -476,14 +464,13 @@ def load_settings(**changes: object) -> Settings:
     except ValidationError as exc:
         error = exc.errors()[0]
         if not error["loc"]:
-            raise SettingsError(f"{error['msg'].removeprefix('Value error, ')}. {more}") from exc
-        field = "_".join(str(part) for part in error["loc"]).lower()
-        name = variable_of(field) if field in Settings.model_fields else field.upper()
-        given, is_place = error["input"], "://" in str(error["input"]) or field.endswith(_PLACES)
-        given = without_login(str(given)) if is_place else given
+            raise SettingsError(f"{error['msg'].removeprefix('Value error, ')}. {hint}") from exc
+        name, given = str(error["loc"][0]), error["input"]  # a variable, or a field that a caller changes
+        name = variable_of(name) if name in Settings.model_fields else name
+        given = without_login(str(given)) if "://" in str(given) or name.lower().endswith(_PLACES) else given
         shown = "what it is set to" if any(word in name for word in ("KEY", "TOKEN", "MCP")) else repr(given)
         why = error["msg"].removeprefix("Value error, ")
-        raise SettingsError(f"{name} cannot be {shown}: {why}. {more}") from exc
+        raise SettingsError(f"{name} cannot be {shown}: {why}. {hint}") from exc
     for name in ("https_proxy", "http_proxy", "all_proxy", "no_proxy", "ssl_cert_file"):
         if name not in os.environ and (value := getattr(settings, name)):
             os.environ.setdefault(name.upper(), value)  # libraries read them there
@@ -491,11 +478,6 @@ def load_settings(**changes: object) -> Settings:
         os.environ["STEELMAN_LANGUAGE"] = settings.language  # `tools.translation` reads it there
     provide_home(settings.data_dir)
     return settings
-
-
-def variable_of(name: str) -> str:
-    """Returns the environment variable of a setting."""
-    return name.upper() if Settings.model_fields[name].validation_alias else f"STEELMAN_{name.upper()}"
 
 
 _HEADINGS = {

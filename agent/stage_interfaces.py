@@ -5,9 +5,10 @@ An implementation is a function of the stage's type. A new implementation needs 
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,8 @@ from agent.providers.inference import CachedJudge, Models
 from agent.state import Claim, FramingState, Perspective, ScoredQuote, ScoredResponse
 from tools.errors import NoSourceError, ProviderError, SettingsError
 from tools.language.quotable import QuotablePart
-from tools.passages import EvidenceKind, Passage, Sentence, interleave
-from tools.store.store import Store
+from tools.passages import EvidenceKind, Passage, Sentence, shortened
+from tools.store.store import SAMPLES, Store
 from tools.translation import labelled, mark, tr
 
 if TYPE_CHECKING:
@@ -102,9 +103,18 @@ Writer = Callable[[Brief], Awaitable[list[Claim]]]
 """Returns a perspective's claims, best first, and, if no side opposes it, objections."""
 Picker = Callable[[FramingState, Sequence[Passage]], Awaitable[list[int] | None]]
 """Returns the positions of answering sentences, best first; None if no model chose."""
-CruxWriter = Callable[[FramingState, Sequence[tuple[Perspective, Sequence[Claim]]]], Awaitable[Claim | None]]
-"""Returns the crux (the point on which the dispute depends), written from two perspectives' verified claims and citing
-both perspectives. None if they share no point."""
+
+
+class Dispute(NamedTuple):
+    """What the perspectives' claims say of each other. crux: the point on which the dispute depends, citing at least
+    two perspectives; None if they share no point. replies: claims with the other side's claim that each answers."""
+
+    crux: Claim | None
+    replies: list[tuple[Claim, Claim]]
+
+
+CruxWriter = Callable[[FramingState, Sequence[tuple[Perspective, Sequence[Claim]]]], Awaitable[Dispute | None]]
+"""Returns the dispute, read from all perspectives' verified claims. None if the model fails."""
 
 Translator = Callable[[FramingState, Sequence[str]], Awaitable[dict[str, str] | None]]
 """Returns unverified translations of quotations into the question's language, by quotation. None if the model fails."""
@@ -125,11 +135,6 @@ class WebResults:
     answered: Counter[str] = field(default_factory=Counter)
     pages: int = 0
     new: int = 0
-
-    @property
-    def ids(self) -> list[int]:
-        """All passages, in turns of the kinds."""
-        return interleave(self.rankings.values())
 
 
 @dataclass(frozen=True)
@@ -154,6 +159,7 @@ class Providers:
     store: Store
     search: "HybridSearch"
     models: Models
+    web: "WebSearch"
     frame: Framer
     expand: Expander
     requery: QueryWriter
@@ -165,7 +171,6 @@ class Providers:
     crux: CruxWriter | None = None  # needs a model that can check the crux
     pick: Picker | None = None  # needs a chat model
     translate: Translator | None = None  # needs a chat model
-    web: "WebSearch | None" = None
     remotes: tuple[RemoteService, ...] = ()
     closers: tuple[Callable[[], Awaitable[None]], ...] = ()
 
@@ -176,8 +181,7 @@ class Providers:
 
     def sources(self, options: RunOptions) -> "list[Source]":
         """Returns the sources on the internet that a run searches."""
-        searches = self.web is not None and options.web and not options.urls
-        return self.web.asked(options.sources, options.domains) if self.web and searches else []
+        return self.web.asked(options.sources, options.domains) if options.web and not options.urls else []
 
     def kinds_searched(self, options: RunOptions) -> list[EvidenceKind]:
         """Returns the kinds of evidence that a run searches; empty if it searches only the collections."""
@@ -187,10 +191,15 @@ class Providers:
     def not_asked(self, options: RunOptions) -> Iterator[str]:
         """Yields what was wanted and cannot be searched."""
         sources = self.sources(options)
+        if options.sources and not options.own_collections and options.collections != (SAMPLES,):
+            named = ", ".join(options.collections)
+            yield tr(
+                "Your documents ({collections}) were not read: 'mine' is not among the sources.", collections=named
+            )
         if not options.web:
             yield labelled(tr(NO_WEB), f"{tr('nothing was to leave this machine')}.")
         elif not options.urls:
-            yield from self.web.unusable if self.web else ()
+            yield from self.web.unusable
             if not (options.sources or sources):
                 yield labelled(tr(NO_WEB), f"{tr('no search engine is set')}.")
             if missing := [k for k in options.sources if k not in ("mine", *(s.kind for s in sources))]:
@@ -201,13 +210,13 @@ class Providers:
     def check_sources(self, options: RunOptions) -> None:
         """Raises NoSourceError if a run can search nothing at all."""
         if not (options.own_collections or options.urls or self.sources(options)):
-            why = " ".join(self.web.unusable if self.web else ()) or "STEELMAN_SOURCES turns sources on."
+            reason = " ".join(self.web.unusable) or "STEELMAN_SOURCES turns sources on."
             if options.domains and self.sources(replace(options, domains=())):
-                why = "Domains limit the kind 'web' only: leave out the domains or these kinds."
-            why = why if options.web else "They are on the internet, and nothing is to leave this machine."
-            hint = "`python -m agent doctor` lists the sources." if "STEELMAN" in why else ""
+                reason = "Domains limit the kind 'web' only: leave out the domains or these kinds."
+            reason = reason if options.web else "They are on the internet, and nothing is to leave this machine."
+            hint = "`python -m agent doctor` lists the sources." if "STEELMAN" in reason else ""
             raise NoSourceError(
-                f"nothing of these kinds can be searched: {', '.join(options.sources)}. {why}", hint=hint
+                f"nothing of these kinds can be searched: {', '.join(options.sources)}. {reason}", hint=hint
             )
 
     def check_offline(self) -> None:
@@ -220,11 +229,16 @@ class Providers:
                     hint=", or leave out --no-web",
                 )
 
-    def passages(self, ids: Iterable[int]) -> dict[int, Passage]:
-        """Returns the passages by id. Deleted passages come from the copies that runs keep. Unknown ids are left
-        out."""
+    def passages(
+        self, ids: Iterable[int], own_sentences: Mapping[int, str] = MappingProxyType({})
+    ) -> dict[int, Passage]:
+        """Returns the passages by id, without unknown ids. Deleted passages come from the copies that runs keep.
+
+        own_sentences: as in `RunState`. These passages are shortened to their own sentences.
+        """
         found = self.store.passages(wanted := list(ids))
-        return found | self.store.kept.passages(i for i in wanted if i not in found)
+        found |= self.store.kept.passages(i for i in wanted if i not in found)
+        return found | {i: shortened(found[i], own_sentences[i]) for i in found.keys() & own_sentences.keys()}
 
     def vectors(self, ids: Iterable[int]) -> dict[int, NDArray[np.float32]]:
         """Returns the vectors of the same passages."""

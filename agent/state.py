@@ -4,6 +4,7 @@ Each field names the nodes that write it. A function below merges concurrent wri
 """
 
 import operator
+from collections.abc import Callable
 from typing import Annotated, Literal, NotRequired, TypeVar
 
 from typing_extensions import TypedDict  # LangGraph cannot use `typing.TypedDict` before Python 3.12
@@ -16,38 +17,25 @@ from tools.passages import EvidenceKind
 T = TypeVar("T")
 
 
-def merge_lists(left: dict[str, list[T]], right: dict[str, list[T]]) -> dict[str, list[T]]:
-    """Joins lists key by key. Each item occurs once, in order of first occurrence."""
-    return {k: merge_distinct(left.get(k, []), right.get(k, [])) for k in {**left, **right}}
-
-
-def merge_scores(left: dict[str, dict[int, float]], right: dict[str, dict[int, float]]) -> dict[str, dict[int, float]]:
-    """Joins scores key by key. A newer score replaces an older score."""
-    return {k: {**left.get(k, {}), **right.get(k, {})} for k in {**left, **right}}
-
-
-def merge_intervals(
-    left: dict[str, list[tuple[float, float]]], right: dict[str, list[tuple[float, float]]]
-) -> dict[str, list[tuple[float, float]]]:
-    """Joins lists of (start, end) key by key."""
-    return {k: [*left.get(k, []), *right.get(k, [])] for k in {**left, **right}}
-
-
-def add_numbers(left: dict[str, float], right: dict[str, float]) -> dict[str, float]:
-    """Adds numbers key by key."""
-    return {k: left.get(k, 0) + right.get(k, 0) for k in {**left, **right}}
-
-
 def merge_distinct(left: list[T], right: list[T]) -> list[T]:
     """Joins two lists. Each item occurs once."""
     return list(dict.fromkeys([*left, *right]))
 
 
+def by_key(merge: Callable[[T, T], T]) -> Callable[[dict[str, T], dict[str, T]], dict[str, T]]:
+    """Returns a function that joins two mappings. `merge` joins the two values of a key that both have."""
+
+    def merged(left: dict[str, T], right: dict[str, T]) -> dict[str, T]:
+        return {**left, **{k: merge(left[k], value) if k in left else value for k, value in right.items()}}
+
+    return merged
+
+
 Stance = Literal["supports", "opposes", "other"]
+"""In the order of sides."""
 QuestionForm = Literal["polar", "claim", "topic", "choice", "open", "plain", "counter", "none"]
-"""What an answer consists of. 'polar': yes or no. 'claim', 'topic': arguments for and against. 'choice': one of several
-alternatives. 'open': any answer. 'plain': a fact. 'counter': arguments against a claim. 'none': the text is no
-question."""
+"""What an answer consists of. 'polar': yes or no. 'claim', 'topic': arguments both ways. 'choice': an alternative.
+'open': any answer. 'plain': a fact. 'counter': arguments against a claim. 'none': the text is no question."""
 CoverageStatus = Literal["supported", "thin", "not_found"]
 StageName = Literal["frame", "expand", "lookup", "retrieve", "web", "requery", "judge", "select", "write", "verify"]
 """The graph's nodes; answers use these names in `timings` and `providers`. 'web' is the web search of `retrieve`."""
@@ -55,8 +43,6 @@ Role = Literal["thesis", "case", "also", "crux"]
 FailedCheck = Literal["source", "side", "unchecked"]
 """The check that failed. 'source': the passages do not say the claim. 'side': the claim does not serve its side.
 'unchecked': no check was possible."""
-OF_NO_PERSPECTIVE: tuple[Role, ...] = ("also", "crux")
-"""Roles of claims without a perspective."""
 
 
 class Perspective(TypedDict):
@@ -105,7 +91,7 @@ class CounterTarget(TypedDict):
     question: the question of that answer. number: the citation that names the claim; 0 for a perspective. side,
     statement, stance: name, statement and stance of the claim's perspective. contrary: the opposing perspective, or
     None. language: the answer's language if it is not English; `question` is then in English, `asked` is in it, and
-    `english` is the statement in English.
+    `english` is the statement in English. written: whether a model wrote the claim.
     """
 
     question: str
@@ -119,6 +105,7 @@ class CounterTarget(TypedDict):
     language: NotRequired[str]
     asked: NotRequired[str]
     english: NotRequired[str]
+    written: NotRequired[bool]
 
 
 QuotedStance = tuple[Perspective, str]
@@ -175,8 +162,9 @@ class Claim(TypedDict):
     'also' (sentences of no side) have no perspective. written: a model wrote the sentence; otherwise it is verbatim.
     evidence: for a written claim, the words of each cited passage that say it; set by `verify`. shown: the text with
     changes in square brackets; empty or missing without changes. objection: the claim argues against its perspective.
-    reason: a word or two that name the reason. answers: id of the opposing passage that the claim answers. local: a
-    written claim in the question's language, which the answer shows; `text` is then the same claim in English.
+    reason: a word or two that name the reason. answers: the text of the opposing claim that the claim answers; set by
+    `verify`. local: a written claim in the question's language, which the answer shows; `text` is then the same claim
+    in English.
     """
 
     perspective: str
@@ -189,7 +177,7 @@ class Claim(TypedDict):
     shown: NotRequired[str]
     objection: NotRequired[bool]
     reason: NotRequired[str]
-    answers: NotRequired[int]
+    answers: NotRequired[str]
     local: NotRequired[str]
 
 
@@ -230,19 +218,16 @@ def quotes_of(response: ScoredResponse) -> list[ScoredQuote]:
     return [response["thesis"], *response["evidence"]]
 
 
-class DroppedClaim(TypedDict):
+class DroppedClaim(Claim):
     """A claim that verification left out, and the check that it failed."""
 
-    perspective: str
-    text: str
     check: FailedCheck
 
 
 class StageNote(TypedDict):
     """A failure, replacement or omission that the answer reports.
 
-    hint: the part of the message that helps only on this machine, as in `SteelmanError`. brief: the message in a few
-    words.
+    hint: the part of the message that helps only on this machine, as in `SteelmanError`. brief: a short message.
     """
 
     stage: StageName
@@ -266,11 +251,16 @@ class RunState(TypedDict, total=False):
     framing: FramingState  # given if no model plans; otherwise frame
     perspectives: list[Perspective]  # frame, expand, judge, lookup: editable in `review`; none for a fact
     question_results: list[int]  # frame, expand: results of the search for the question itself
-    queries: Annotated[dict[str, list[str]], merge_lists]  # retrieve: per perspective, the queries that were tried
-    candidates: Annotated[dict[str, list[int]], merge_lists]  # retrieve, judge, lookup: per perspective, best first
-    support: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: probability of arguing for
-    opposition: Annotated[dict[str, dict[int, float]], merge_scores]  # judge: probability of arguing against
+    queries: Annotated[
+        dict[str, list[str]], by_key(merge_distinct)
+    ]  # retrieve: per perspective, the queries that were tried
+    candidates: Annotated[
+        dict[str, list[int]], by_key(merge_distinct)
+    ]  # retrieve, judge, lookup: per perspective, best first
+    support: Annotated[dict[str, dict[int, float]], by_key(operator.or_)]  # judge: probability of arguing for
+    opposition: Annotated[dict[str, dict[int, float]], by_key(operator.or_)]  # judge: probability of arguing against
     off_question: Annotated[list[int], merge_distinct]  # judge: passages about something else
+    own_sentences: Annotated[dict[int, str], operator.or_]  # judge: the sentences that a near-copy alone has
     unjudged: int  # judge: passages that the budget or the deadline left out
     to_search: Literal["all", "web", "nothing"]  # judge: places where a further search can find new passages
     coverage: dict[str, Coverage]  # judge: from its scores; verify: from sentences and citations
@@ -287,8 +277,12 @@ class RunState(TypedDict, total=False):
     duplicate_of: dict[int, int]  # verify: maps a passage to the first passage with the same content
     dropped: list[DroppedClaim]  # verify
     notes: Annotated[list[StageNote], operator.add]  # any node
-    intervals: Annotated[dict[str, list[tuple[float, float]]], merge_intervals]  # every node: start and end, by stage
-    counts: Annotated[dict[str, float], add_numbers]  # any node: passages judged, calls, tokens, cost, pages read, …
+    intervals: Annotated[
+        dict[str, list[tuple[float, float]]], by_key(operator.add)
+    ]  # every node: start and end, by stage
+    counts: Annotated[
+        dict[str, float], by_key(operator.add)
+    ]  # any node: passages judged, calls, tokens, cost, pages read, …
     judge: str  # judge, write, verify: the current judge; empty for the first judge
     scored_by: str  # judge: the judge whose scores `support` holds
     threshold: float  # judge: lowest probability with which a passage counts as support
@@ -313,6 +307,11 @@ def contrary_statements(state: RunState) -> dict[str, str]:
     target = state.get("against")
     against = (target.get("english") or target["statement"]) if target else ""
     return {p["id"]: statements.get(p["contrary"], against) for p in state.get("perspectives", [])}
+
+
+def topic_of(framing: FramingState) -> str:
+    """Returns the topic that a follow-up asks about; empty for other questions and for counter-arguments."""
+    return "" if framing["form"] == "counter" else framing["focus"]
 
 
 def with_focus(text: str, focus: str) -> str:

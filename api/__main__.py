@@ -78,8 +78,7 @@ def _add_keys(parser: argparse.ArgumentParser) -> None:
 
 
 def configuration_help() -> str:
-    """Returns instructions that configure an assistant to start this MCP server, with this machine's paths. The printed
-    command works in any folder."""
+    """Returns how to configure an assistant to start this MCP server, with a command that works in any folder."""
     command, env = [sys.executable, "-P", "-m", "api", "mcp"], {"PYTHONPATH": str(ROOT)}
     if not is_checkout():  # both commands are in one folder
         command, env = [str(Path(sys.argv[0]).absolute().with_name("steelman-mcp"))], {}

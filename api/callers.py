@@ -10,9 +10,7 @@ import secrets
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated
 
-from fastapi import Depends, Request
 from sqlalchemy import Connection, Double, case, func, insert, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as insert_on_postgres
 
@@ -29,14 +27,6 @@ Caller = str
 """The id of the caller's key. It is empty for a caller without a key."""
 
 
-def caller_of(request: Request) -> Caller:
-    """Returns the caller that the guard identified."""
-    return str(request.scope["state"]["caller"])
-
-
-TheCaller = Annotated[Caller, Depends(caller_of)]
-
-
 class KeyUsedError(Exception):
     """Another run of the caller has the idempotency key."""
 
@@ -49,8 +39,7 @@ class CallerRuns:
         self._db, self._most, self._most_of_key = database, most, most_of_key
 
     def record(self, key_id: str, idempotency_key: str | None, db: Connection, run_id: str) -> None:
-        """Stores the caller of a run that is being created. Raises ProblemError (429) if there are too many runs,
-        KeyUsedError."""
+        """Stores the caller of a run that is being created. Raises KeyUsedError, ProblemError (429) for too many."""
         take_turn(db, LIMITS_TURN)
         row = {"run_id": run_id, "key_id": key_id, "idempotency_key": idempotency_key}
         if upsert(db, api_runs, [row]) != 1:
@@ -58,8 +47,7 @@ class CallerRuns:
         self.check_room(key_id, db, own=1)
 
     def check_room(self, key_id: str, db: Connection | None = None, own: int = 0) -> None:
-        """Raises ProblemError (429) if too many runs are active or queued, in total or for the key. own: 1 if the run
-        is stored already."""
+        """Raises ProblemError (429) for too many open runs, in total or of the key. own: 1 if the run is stored."""
         of_key = func.sum(case((api_runs.c.key_id == key_id, 1), else_=0))
         query = (
             select(func.count() - own, func.coalesce(of_key, 0) - own)
@@ -169,8 +157,7 @@ class Keys:
         return [Key(*row) for row in self._db.rows(select(api_keys).order_by(k.created_at, k.id))]
 
     def caller(self, header: str) -> Caller | None:
-        """Returns the caller of an Authorization header, or None without a valid key. Takes the same time for every
-        key."""
+        """Returns the header's caller, or None without a valid key. Takes the same time for every key."""
         scheme, _, text = header.partition(" ")
         digest = hashlib.sha256(text.strip(" ").encode("latin-1")).digest()
         matching = [k for k in self.all() if hmac.compare_digest(k.digest, digest) and k.revoked_at is None]

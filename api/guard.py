@@ -25,7 +25,7 @@ from api.callers import Caller, Keys, over_rate
 from api.observing import Exchange
 from api.problems import BASE, ProblemError, problem_of
 from tools.errors import StoreError
-from tools.net.listening import is_loopback
+from tools.net.http import is_loopback
 from tools.store.database import Database
 
 _PROBES = ("/healthz", "/readyz")

@@ -106,17 +106,12 @@ def observe_runs(registry: CollectorRegistry, runs: Runs, jobs: Jobs) -> None:
     gauge("steelman_runs_at_work", "Active runs.").set_function(lambda: min(len(runs.at_work), most))
     gauge("steelman_runs_waiting", "Queued runs.").set_function(waiting)
     gauge("steelman_jobs_open", "Active and queued jobs of all processes.").set_function(jobs.open)
-    register_model_servers(registry)
+    registry.register(ModelServers())
     ProcessCollector(registry=registry)  # memory, processor time, open files
 
 
-def register_model_servers(registry: CollectorRegistry) -> None:
-    """Registers the metrics of the model servers that this process asks."""
-    registry.register(_ModelServers())
-
-
-class _ModelServers(Collector):
-    """Reads the load of the model servers. The label `server` is HOST:PORT."""
+class ModelServers(Collector):
+    """Reads the load of the model servers that this process asks. The label `server` is HOST:PORT."""
 
     def collect(self) -> Iterator[Metric]:
         name, label = "steelman_model_requests", ("server",)
@@ -132,8 +127,7 @@ class _ModelServers(Collector):
 
 
 class Exchange:
-    """A request and its reply. The exchange gets an id, always sends a reply, and records the log line and the
-    metrics."""
+    """A request and its reply. It gets an id, always sends a reply, and records the log line and the metrics."""
 
     def __init__(self, scope: Scope, send: Send) -> None:
         self._scope, self._send, self._began = scope, send, time.perf_counter()

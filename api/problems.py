@@ -192,6 +192,9 @@ def _invalid(request: Request, wrong: Sequence[Mapping[str, Any]]) -> ProblemErr
     if not suits and any(error["loc"][0] == "body" for error in wrong):
         detail = f"The Content-Type is {given or 'missing'}. Send 'Content-Type: {wanted}'."
         return ProblemError(415, "unsupported-media-type", detail, headers={"Accept": wanted})
-    fields = [FieldProblem(field=".".join(map(str, e["loc"])), message=f"{e['msg']}.") for e in wrong]
+    fields = [
+        FieldProblem(field=".".join(map(str, e["loc"])), message=f"{e['msg'].removeprefix('Value error, ')}.")
+        for e in wrong
+    ]
     detail = " ".join(f"{w.field}: {w.message}" for w in fields[:3])
     return ProblemError(422, "invalid-request", detail, fields=fields)

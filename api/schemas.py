@@ -2,10 +2,10 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints
 
 from agent.answer.model import Answer
-from agent.options import LONGEST_QUESTION, MOST_URLS, Depth
+from agent.options import LONGEST_QUESTION, MOST_URLS, Depth, check_day
 from agent.runs.jobs import LONGEST_NAME
 from agent.runs.store import RunStatus
 from agent.stages.expand import SIDE_ID
@@ -31,6 +31,9 @@ Domain = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9-]+(\.[A-Za-z0-9-
 _LABEL = "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
 _PAGE = rf"^https?://{_LABEL}(\.{_LABEL})+(:([1-9][0-9]{{0,3}}|[1-5][0-9]{{4}}))?([/?#][!-~]*)?$"
 PageAddress = Annotated[str, StringConstraints(pattern=_PAGE, max_length=2000)]
+
+_AS_DATE = Field(min_length=1, json_schema_extra={"format": "date"})  # pydantic's `date` would also accept numbers
+Day = Annotated[str, _AS_DATE, AfterValidator(check_day)]
 
 
 class _Request(BaseModel):
@@ -63,6 +66,10 @@ class SearchOptions(_Request):
         description="Kinds to search, for example ['studies', 'mine'] ('mine': the collections). Default: the "
         "collections, and all kinds that the server's settings turn on.",
     )
+    since: Day | None = Field(
+        default=None,
+        description="Leave out results from the internet with an earlier date, for example '2025-01-31'.",
+    )
     urls: list[PageAddress] = Field(
         default=[],
         max_length=MOST_URLS,
@@ -79,9 +86,8 @@ class SearchOptions(_Request):
     @property
     def changes(self) -> dict[str, Any]:
         """The options of a run that the request sets."""
-        collections = tuple(dict.fromkeys(self.collections or ()))
-        optional: dict[str, Any] = {"collections": collections, "deadline_seconds": self.deadline_seconds}
-        optional |= {"sources": tuple(dict.fromkeys(self.sources)), "urls": tuple(dict.fromkeys(self.urls))}
+        lists = {name: tuple(dict.fromkeys(getattr(self, name) or ())) for name in ("collections", "sources", "urls")}
+        optional = {**lists, "since": self.since, "deadline_seconds": self.deadline_seconds}
         return {"web": self.web, "domains": tuple(self.domains)} | {k: v for k, v in optional.items() if v}
 
 

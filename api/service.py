@@ -7,8 +7,8 @@ import logging
 import math
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from copy import copy
 from functools import partial
 from typing import Annotated, TypeVar, cast
 
@@ -18,7 +18,6 @@ from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
 from agent.options import RunOptions
 from agent.runs.bootstrap import default_options
-from agent.runs.executor import TableThread
 from agent.runs.jobs import Jobs
 from agent.runs.service import Runs, open_runs
 from agent.runs.store import STALE_SECONDS, RunEvent, RunRow, RunStatus
@@ -37,26 +36,28 @@ _JUDGING_SECONDS, _LOOK_AGAIN = 60.0, 0.5
 
 
 class ApiService:
-    def __init__(self, runs: Runs, settings: Settings, in_thread: TableThread) -> None:
-        """`in_thread` runs a function in the thread that uses the table of callers' runs."""
-        self.runs, self.settings = runs, settings
-        self.jobs = Jobs(runs)
-        most = settings.api_runs + settings.api_waiting
-        self._in_thread, self._caller_runs = in_thread, CallerRuns(runs.database, most, settings.api_key_runs)
+    """The service for one caller; `of` returns it for another. Without keys the caller is empty."""
+
+    def __init__(self, runs: Runs) -> None:
+        self.runs, self.settings, self.caller = runs, runs.settings, ""
+        self.jobs, most = Jobs(runs), self.settings.api_runs + self.settings.api_waiting
+        self._in_thread, self._caller_runs = runs.in_thread, CallerRuns(runs.database, most, self.settings.api_key_runs)
         self.left: set[str] = set()  # runs of an earlier server that are still to be resumed
 
-    async def start(
-        self, caller: Caller, request: QuestionRequest, *, writing: bool = True, idempotency_key: str | None = None
-    ) -> str:
+    def of(self, caller: Caller) -> "ApiService":
+        bound = copy(self)
+        bound.caller = caller
+        return bound
+
+    async def start(self, request: QuestionRequest, *, writing: bool = True, idempotency_key: str | None = None) -> str:
         """Starts the run of the request. Raises errors of `begin`."""
-        before = await self.run(caller, request.thread) if request.thread else None
+        before = await self.run(request.thread) if request.thread else None
         usual = partial(default_options, self.runs, request.depth, before=before, **request.changes, writing=writing)
         options, thread = await asyncio.to_thread(usual), before.thread if before else None
-        return await self.begin(caller, request.question, options, thread, idempotency_key)
+        return await self.begin(request.question, options, thread, idempotency_key)
 
     async def begin(
         self,
-        caller: Caller,
         question: str,
         options: RunOptions,
         thread: str | None = None,
@@ -64,17 +65,17 @@ class ApiService:
     ) -> str:
         """Starts a run, or finds the run that the caller started with the same idempotency key. Returns the run's id.
         Raises ProblemError beyond a limit, and errors of `Runs.start`."""
-        known = idempotency_key and await self._in_thread(self._caller_runs.started_with, caller, idempotency_key)
+        known = idempotency_key and await self._in_thread(self._caller_runs.started_with, self.caller, idempotency_key)
         if not known:
-            await self._in_thread(self._caller_runs.check_room, caller)  # again below; this one spares the work
-            record = partial(self._caller_runs.record, caller, idempotency_key)
+            await self._in_thread(self._caller_runs.check_room, self.caller)  # again below; this one spares the work
+            record = partial(self._caller_runs.record, self.caller, idempotency_key)
             try:
                 run_id = await self.runs.start(question, options, thread, record=record)
                 if self.settings.api_log_questions:
                     _LOG.info("run %s started", run_id, extra={"run": run_id, "question": question})
                 return run_id
             except KeyUsedError:
-                known = await self._in_thread(self._caller_runs.started_with, caller, idempotency_key or "")
+                known = await self._in_thread(self._caller_runs.started_with, self.caller, idempotency_key or "")
         row = await self.runs.run(known or "")
         if (row.question, row.options, row.thread) == (" ".join(question.split()), options.to_dict(), thread or row.id):
             return row.id
@@ -90,11 +91,11 @@ class ApiService:
         probabilities = [None if math.isnan(s) else round(float(s), 4) for s in scores]
         return Judged(judge=judge.name, threshold=judge.threshold, probabilities=probabilities)
 
-    async def run(self, caller: Caller, run_id: str) -> RunRow:
+    async def run(self, run_id: str) -> RunRow:
         """Returns the caller's run with exactly this id. Raises UnknownRunError."""
         with contextlib.suppress(UnknownRunError):
             row = await self.runs.run(run_id)
-            own = not caller or await self._in_thread(self._caller_runs.owns, row.id, caller)
+            own = not self.caller or await self._in_thread(self._caller_runs.owns, row.id, self.caller)
             if row.id == run_id and own and not row.person:
                 return row
         raise UnknownRunError(f"there is no run '{run_id}'.")
@@ -109,7 +110,7 @@ class ApiService:
                 return
             except RunAbandonedError:
                 # The order matters: a run is claimed before it leaves the set.
-                if run_id not in self.left and (await self.runs.run(run_id)).interrupted:
+                if run_id not in self.left and (await self.runs.run(run_id)).abandoned:
                     raise
                 await asyncio.sleep(_LOOK_AGAIN)
 
@@ -144,22 +145,20 @@ class ApiService:
         """Like `Runs.retrieved`, but without hints for the command line."""
         return without_hints(await self.runs.retrieved(run_id))
 
-    async def state(self, caller: Caller, run_id: str) -> RunDetails:
-        row = await self.run(caller, run_id)
+    async def state(self, run_id: str) -> RunDetails:
+        row = await self.run(run_id)
         events = await self.runs.recent_events(run_id)
         (summary,) = await self._summaries([row])
         return RunDetails(**dict(summary), events=events[-1].number if events else 0, answer=stored_answer(row))
 
-    async def listed(
-        self, caller: Caller, limit: int, status: RunStatus | None, thread: str | None, after: Cursor | None
-    ) -> RunList:
+    async def listed(self, limit: int, status: RunStatus | None, thread: str | None, after: Cursor | None) -> RunList:
         """Returns a page of the caller's runs, newest first. `after`: the previous page's `next`."""
-        rows, cursor = await self._in_thread(self._caller_runs.listed, caller, limit, after, status, thread)
+        rows, cursor = await self._in_thread(self._caller_runs.listed, self.caller, limit, after, status, thread)
         return RunList(runs=await self._summaries(rows), next=cursor)
 
-    async def answered(self, caller: Caller, limit: int) -> list[RunRow]:
+    async def answered(self, limit: int) -> list[RunRow]:
         """Returns the caller's latest runs with an answer, newest first."""
-        rows, _ = await self._in_thread(self._caller_runs.listed, caller, limit, None, "done", None, True)
+        rows, _ = await self._in_thread(self._caller_runs.listed, self.caller, limit, None, "done", None, True)
         return list(rows)
 
     async def _summaries(self, rows: Sequence[RunRow]) -> list[RunSummary]:
@@ -170,14 +169,13 @@ class ApiService:
             for row in rows
         ]
 
-    async def resume(self, caller: Caller, run_id: str, sides: list[Side] | None) -> None:
-        """Resumes the run. Raises ProblemError beyond a limit or if the run's state forbids it, and errors of
-        `Runs.resume`."""
-        row = await self.run(caller, run_id)
+    async def resume(self, run_id: str, sides: list[Side] | None) -> None:
+        """Resumes the run. Raises ProblemError beyond a limit or in another state, and errors of `Runs.resume`."""
+        row = await self.run(run_id)
         if sides is not None and row.status not in ("waiting", "cancelled"):
             detail = f"Run {run_id} is {row.status} and does not wait for sides. Resume it without a body."
             raise ProblemError(409, "run-not-waiting", detail)
-        await self._in_thread(self._caller_runs.check_room, caller)
+        await self._in_thread(self._caller_runs.check_room, self.caller)
         await self.runs.resume(run_id, None if sides is None else [side.model_dump() for side in sides])
 
     async def resume_left(self) -> None:
@@ -217,23 +215,23 @@ async def open_service(settings: Settings, opening: OpenRuns | None = None) -> A
     most = settings.api_runs
     opened = opening() if opening else open_runs(settings, max_concurrent=most, warm=True, role=settings.role)
     async with opened as runs:
-        with ThreadPoolExecutor(1, "steelman-callers") as pool:
-            service = ApiService(runs, settings, TableThread(pool))
-            if runs.role == "alone":
-                service.left |= await asyncio.to_thread(CallerRuns(runs.database).running)
-            resuming = asyncio.create_task(service.resume_left())
-            try:
-                async with service.jobs.running():
-                    yield service
-            finally:
-                resuming.cancel()
-                await asyncio.wait([resuming])
-                await runs.executor.suspend()
+        service = ApiService(runs)
+        if runs.role == "alone":
+            service.left |= await asyncio.to_thread(CallerRuns(runs.database).running)
+        resuming = asyncio.create_task(service.resume_left())
+        try:
+            async with service.jobs.running():
+                yield service
+        finally:
+            resuming.cancel()
+            await asyncio.wait([resuming])
+            await runs.executor.suspend()
 
 
 def service_of(request: Request) -> ApiService:
+    """Returns the service for the caller that the guard identified."""
     service: ApiService = request.app.state.service
-    return service
+    return service.of(request.scope["state"]["caller"])
 
 
 TheService = Annotated[ApiService, Depends(service_of)]

@@ -26,7 +26,8 @@ from api.service import OpenRuns, open_service
 from tools.documents.sandbox import stop_readers
 from tools.errors import InputError
 from tools.memory import regular_trims, use_few_heaps
-from tools.net.listening import Server, config_of, is_loopback, listen
+from tools.net.http import is_loopback
+from tools.net.listening import Server, config_of, listen
 from tools.store.database import Database
 
 

@@ -1,9 +1,7 @@
 """`python -m api worker`: executes the runs and large uploads that the API and the page leave to workers."""
 
 import asyncio
-import contextlib
 import signal
-from collections.abc import Iterator
 
 from prometheus_client import CollectorRegistry, start_http_server
 
@@ -40,16 +38,16 @@ async def _work(settings: Settings, port: int | None) -> None:
         loop.add_signal_handler(number, stopped.set)
     opened = open_runs(settings, max_concurrent=settings.api_runs, warm=True, role="worker")
     async with regular_trims(), opened as runs:
-        jobs = Jobs(runs)
-        registry = CollectorRegistry()
+        jobs, registry = Jobs(runs), CollectorRegistry()
         observe_runs(registry, runs, jobs)
-        with _metrics(registry, settings.api_host, port):
-            SERVER.info("A worker is ready (Ctrl-C stops it).")
-            taking, stopping = asyncio.create_task(take_runs(runs)), asyncio.create_task(stopped.wait())
-            async with jobs.running():
-                await asyncio.wait([taking, stopping], return_when=asyncio.FIRST_COMPLETED)
-                taking.cancel()
-            await runs.executor.suspend()
+        if port is not None:
+            _serve_metrics(registry, settings.api_host, port)
+        SERVER.info("A worker is ready (Ctrl-C stops it).")
+        taking, stopping = asyncio.create_task(take_runs(runs)), asyncio.create_task(stopped.wait())
+        async with jobs.running():
+            await asyncio.wait([taking, stopping], return_when=asyncio.FIRST_COMPLETED)
+            taking.cancel()
+        await runs.executor.suspend()
     stop_readers()
     if not stopped.is_set():
         taking.result()  # a mistake ended it
@@ -69,18 +67,9 @@ async def take_runs(runs: Runs) -> None:
             await runs.notices.wait(change)
 
 
-@contextlib.contextmanager
-def _metrics(registry: CollectorRegistry, host: str, port: int | None) -> Iterator[None]:
-    if port is None:
-        yield
-        return
+def _serve_metrics(registry: CollectorRegistry, host: str, port: int) -> None:
     try:
-        server, thread = start_http_server(port, host, registry)
+        server, _ = start_http_server(port, host, registry)  # its thread ends with the process
     except OSError as exc:
         raise InputError(f"metrics cannot be served on {host}:{port} ({exc.strerror}). Name another port.") from exc
     SERVER.info("Metrics are on http://%s:%s/metrics", host, server.server_port)
-    try:
-        yield
-    finally:
-        server.shutdown()
-        thread.join()

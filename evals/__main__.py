@@ -32,7 +32,7 @@ GROUPS = {
         "quotes": "accuracy of quotations' sides by threshold",
     },
     "Speed": {
-        "bench": "the second `ask`, the judge, ingesting, an index of many passages",
+        "bench": "the second `ask`, the judge, ingesting",
         "scale": "how long questions wait in a deployment: stage times of stored runs, and a simulation",
     },
 }
@@ -66,7 +66,6 @@ def _run(arguments: list[str]) -> int:
             one.description, one.formatter_class = _module(name).__doc__, argparse.RawDescriptionHelpFormatter
             _module(name).add_arguments(one)
     args = parser.parse_args(arguments)
-    suite.check_common(args)
     module = _module(args.suite)
     return int(module.run(args) if hasattr(module, "run") else suite.run(module, args))
 

@@ -14,6 +14,7 @@ from agent.runs.bootstrap import build_own_judge
 from agent.settings import load_settings
 from evals.suite import progress
 from tools.budget import batches
+from tools.errors import ProviderReplyError
 from tools.language.question import ParsedQuestion, read_question
 from tools.models.cache import VectorCache
 from tools.models.encoders import Encoder, load_encoder
@@ -85,21 +86,49 @@ def open_judge(choice: str) -> PairJudge:
 def cached_scores(judge: PairJudge, cache: VectorCache, pairs: Sequence[Pair]) -> Floats:
     """Returns the judge's scores, shape (n,), from the cache if possible, with NaN without a verdict. Raises
     ProviderError, ModelError."""
-    space = f"{judge.name}:pairs"
-    keys = [f"{p.statement}\x1f{p.contrary}\x1f{p.text}" for p in pairs]
-    known = cache.known(space, keys)
-    missing = [i for i, key in enumerate(keys) if key not in known]
-    scores = np.array([known[key][0] if key in known else np.nan for key in keys], np.float32)
+    scores = _known_scores(judge, cache, pairs)
+    missing = np.flatnonzero(np.isnan(scores)).tolist()
     if missing:
         scores[missing] = judge.score([pairs[i] for i in missing])
-        cache.keep(space, {keys[i]: scores[i : i + 1] for i in missing if not np.isnan(scores[i])})
+        found = {_key(pairs[i]): scores[i : i + 1] for i in missing if not np.isnan(scores[i])}
+        cache.keep(f"{judge.name}:pairs", found)
     return scores
 
 
+def all_scores(judge: PairJudge, cache: VectorCache, pairs: Sequence[Pair]) -> Floats:
+    """Returns the judge's scores, shape (n,), as `cached_scores` does, in batches; NaN for a batch that failed. Raises
+    ProviderDownError and ModelError. Raises ProviderReplyError only without any score."""
+    every = list(dict.fromkeys(pairs))
+    scores = dict(zip(every, _known_scores(judge, cache, every), strict=True))
+    missing = [pair for pair, score in scores.items() if np.isnan(score)]
+    with progress(total=len(every), initial=len(every) - len(missing), desc="judging", unit="pair") as bar:
+        for part in batches(missing, judge.together):
+            try:
+                scores.update(zip(part, cached_scores(judge, cache, part), strict=True))
+            except ProviderReplyError:
+                if np.isnan([*scores.values()]).all():
+                    raise
+            bar.update(len(part))
+    return np.array([scores[pair] for pair in pairs], np.float32)
+
+
+def _known_scores(judge: PairJudge, cache: VectorCache, pairs: Sequence[Pair]) -> Floats:
+    known = cache.known(f"{judge.name}:pairs", [_key(pair) for pair in pairs])
+    return np.array([known[key][0] if (key := _key(pair)) in known else np.nan for pair in pairs], np.float32)
+
+
+def _key(pair: Pair) -> str:
+    return "\x1f".join((pair.form, pair.statement, pair.contrary, pair.text))
+
+
+def open_cache() -> VectorCache:
+    """Returns the cache of vectors and verdicts."""
+    return VectorCache(load_settings().cache_dir / "retrieval.db")
+
+
 def encoder_and_cache() -> tuple[Encoder, VectorCache]:
-    """Returns the configured encoder, and the cache of vectors and verdicts. Raises SettingsError, ModelError."""
-    settings = load_settings()
-    return build_encoder(settings, load_encoder()), VectorCache(settings.cache_dir / "retrieval.db")
+    """Returns the configured encoder, and the cache. Raises SettingsError, ModelError."""
+    return build_encoder(load_settings(), load_encoder()), open_cache()
 
 
 class CachedEncoder:

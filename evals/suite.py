@@ -7,9 +7,9 @@ table(result) -> list[str]  its lines for people
 `run` adds the time, `--json` (null for undefined measures), and the list of failures. `evals/suites/ingest.py` is
 an example.
 
-`Records` finds an item's stored reply by the item's `key`, so a stopped run continues. `ask_in_parts` asks in batches.
-`ask_each` asks with simultaneous coroutines. Both functions show progress, and store a failure as a record with
-`failed`, which stays in every denominator. A metric (`evals/metrics`) is a `Ratio` or a `Figure` over rows. A row
+`Records` finds an item's stored reply by the item's `key`, so a stopped run continues. `ask_each` asks with
+simultaneous coroutines, shows progress, and stores a failure as a record with `failed`, which stays in every
+denominator. A metric (`evals/metrics`) is a `Ratio` or a `Figure` over rows. A row
 begins with its question, and the bootstrap resamples questions (`evals/metrics/measure.py`). `python -m evals report`
 compares `metrics`, `intervals`, `items` and `config`.
 """
@@ -27,7 +27,7 @@ from contextlib import aclosing, suppress
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from pydantic_core import to_json
 from tqdm import tqdm
@@ -35,7 +35,7 @@ from tqdm import tqdm
 from evals.metrics.measure import Figure, figures
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number
-from tools.budget import batches, run_within
+from tools.budget import run_within
 from tools.errors import InputError, ProviderDownError, ProviderReplyError, SteelmanError
 from tools.models.chat.model import ChatModel
 
@@ -43,12 +43,16 @@ _T = TypeVar("_T")
 
 
 def run(suite: ModuleType, args: argparse.Namespace) -> int:
-    """Measures and prints. Returns the exit status: the result's `status`, or 0."""
+    """Measures, and prints the result as JSON (null for undefined values) or as a table. Returns the exit status: the
+    result's `status`, or 0."""
     began = time.perf_counter()
     found = suite.measure(args)
     status = found.pop("status", 0)
     result = {"seconds": time.perf_counter() - began} | found
-    show(args.json, result, lambda: [*suite.table(result), *(f"failed: {name}" for name in result.get("failed", ()))])
+    if args.json:
+        print(to_json(result, indent=2, inf_nan_mode="null").decode())
+    else:
+        print("\n".join([*suite.table(result), *(f"failed: {name}" for name in result.get("failed", ()))]))
     return int(status)
 
 
@@ -58,19 +62,12 @@ FIRST = "only the first N questions of a seeded shuffle"
 def common_options(parser: argparse.ArgumentParser, limit: str = "", seed: str = "", parallel: str = "") -> None:
     """Adds --json, and --limit, --seed and --parallel if they have a help text."""
     if limit:
-        parser.add_argument("--limit", type=int, metavar="N", help=limit)
+        parser.add_argument("--limit", type=at_least(1), metavar="N", help=limit)
     if seed:
-        parser.add_argument("--seed", type=int, default=1, metavar="N", help=seed)
+        parser.add_argument("--seed", type=at_least(0), default=1, metavar="N", help=seed)
     if parallel:
-        parser.add_argument("--parallel", type=int, default=4, metavar="N", help=f"{parallel} (default: 4)")
+        parser.add_argument("--parallel", type=at_least(1), default=4, metavar="N", help=f"{parallel} (default: 4)")
     parser.add_argument("--json", action="store_true", help="print one object")
-
-
-def check_common(args: argparse.Namespace) -> None:
-    """Raises InputError for --limit or --parallel below 1, or --seed below 0."""
-    for name, least in (("limit", 1), ("parallel", 1), ("seed", 0)):
-        if (value := getattr(args, name, None)) is not None and value < least:
-            raise InputError(f"--{name} must be {least} or more, not {value}.")
 
 
 def names(text: str) -> list[str]:
@@ -85,6 +82,11 @@ def numbers(text: str, kind: Callable[[str], _T], fits: Callable[[_T], bool], to
         if found and all(map(fits, found)):
             return list(dict.fromkeys(found))
     raise argparse.ArgumentTypeError(f"give numbers {told}")
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """Returns an argument type for a whole number."""
+    return lambda text: numbers(text, int, lambda n: n >= least, f"from {least}")[0]
 
 
 def cutoff_option(parser: argparse.ArgumentParser, what: str, usual: Sequence[int], most: float = math.inf) -> None:
@@ -113,49 +115,9 @@ def shuffled(items: Sequence[_T], limit: int | None, seed: int) -> list[_T]:
     return drawn[:limit]
 
 
-class Keyed(Protocol):
-    """An item with the key of its record."""
-
-    @property
-    def key(self) -> str: ...
-
-
-_Item = TypeVar("_Item", bound=Keyed)
-
-
 def progress(items: Iterable[Any] | None = None, **options: Any) -> "tqdm[Any]":
     """Returns a progress bar, which is silent if standard error is not a terminal."""
     return tqdm(items, disable=not sys.stderr.isatty(), **options)
-
-
-def ask_in_parts(
-    items: Sequence[_Item],
-    ask: Callable[[Sequence[_Item]], Sequence[Record]],
-    records: Records,
-    size: int = 1,
-    **options: Any,
-) -> list[Record]:
-    """Returns a record for each item, in order. `ask` gets batches of `size` items with at least one missing record.
-
-    A batch that a kill interrupted is repeated whole, because replies may depend on the batch. A ProviderReplyError
-    marks the batch's items as failed. Before the first usable reply, the function raises the error instead.
-    """
-    done = records.done
-    with progress(total=len(items), initial=sum(i.key in done for i in items), **options) as bar:
-        for part in batches(items, size):
-            if all(item.key in done for item in part):
-                continue
-            try:
-                said = ask(part)
-            except ProviderReplyError as exc:
-                if all("failed" in record for record in done.values()):
-                    raise
-                said = [{"failed": str(exc)} for _ in part]
-            for item, record in zip(part, said, strict=True):
-                if item.key not in done:
-                    records.add(item.key, record)
-                    bar.update()
-    return [done[item.key] for item in items]
 
 
 async def ask_each(
@@ -204,11 +166,6 @@ def peak_memory() -> float:
         return int(own[1]) / (1 << 10)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / (1 << 20 if sys.platform == "darwin" else 1 << 10)
-
-
-def show(as_json: bool, result: Any, lines: Callable[[], Iterable[str]]) -> None:
-    """Prints a result as JSON (null for undefined values) or as `lines`."""
-    print(to_json(result, indent=2, inf_nan_mode="null").decode() if as_json else "\n".join(lines()))
 
 
 def reported(

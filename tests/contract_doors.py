@@ -187,7 +187,7 @@ def conversation(given: str, bench: Bench) -> Outcome:
 
 FIRST = f"{QUESTION}\n"
 LISTED = "/summarise, /more, /against, /newer, /only and /help"
-TITLE = f"Goes on from: {QUESTION}"
+TITLE = f"Follows up on: {QUESTION}"
 TYPED = [
     Row("an unknown command", in_chat, f"{FIRST}/shout\n", 0, "there is no command /shout", LISTED),
     Row("a command before any answer", in_chat, "/newer\n", 0, "needs an answer to work on", "Ask a question first"),

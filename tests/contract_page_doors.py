@@ -67,7 +67,7 @@ def settings_form(visit: Visit, bench: Bench) -> Outcome:
         for name, value in visit.typed.items():
             field = next(f for f in app.text_input if f"`{name}`" in f.help)
             field.set_value(value.replace("SERVER", server))
-        click(app, "Use these")
+        click(app, "Use these settings")
         assert not app.exception
         changed = "changed" if len(pages.opened) > 1 else "unchanged"
         return Outcome(f"{changed}, asked" if Refusing.heard else changed, "\n".join([html(app), *Refusing.heard]))

@@ -2,12 +2,14 @@
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agent.providers.from_settings import build_web
 from agent.providers.inference import Models
 from agent.settings import Settings
 from agent.stage_interfaces import Brief, Framer, Providers
@@ -106,10 +108,12 @@ def instant_providers(settings: Settings, store: Store, encoder: Encoder | None 
         for i in range(40)
     ]
     Ingester(store, search, encoder).ingest(documents, SAMPLES)
+    models = Models(encoder, InstantJudge(), VectorCache(settings.cache_dir / "cache.db"))
     return Providers(
         store=store,
         search=search,
-        models=Models(encoder, InstantJudge(), VectorCache(settings.cache_dir / "cache.db")),
+        models=models,
+        web=replace(build_web(settings, store, models), sources=(), unusable=()),
         frame=framer(settings.cache_dir),
         expand=InstantExpander().expand,
         requery=queries_by_rules,

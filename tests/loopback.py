@@ -2,6 +2,7 @@
 
 import contextlib
 import ipaddress
+import random
 import socket
 import socketserver
 import ssl
@@ -23,6 +24,16 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def free_ports(number: int) -> int:
+    """Returns the first of several free ports in a row, below the ports that the system gives to other programs."""
+    while True:
+        first = random.randrange(10_000, 30_000)
+        with contextlib.ExitStack() as probes, contextlib.suppress(OSError):
+            for port in range(first, first + number):
+                probes.enter_context(socket.socket()).bind(("127.0.0.1", port))
+            return first
 
 
 class Served:

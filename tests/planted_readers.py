@@ -3,11 +3,12 @@
 import ctypes
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tools.documents import reader_process
-from tools.documents.readers import READERS, ReaderOutputs
+from tools.documents.document import ReaderOutput
+from tools.documents.readers import READERS
 from tools.passages import SourceDocument
 
 
@@ -61,7 +62,7 @@ HARM: dict[str, Callable[[], object]] = {
 }
 
 
-def planted(path: Path, name: str) -> ReaderOutputs:
+def planted(path: Path, name: str) -> Iterator[ReaderOutput]:
     text = path.read_text()
     yield SourceDocument(name, text)
     if text in HARM:

@@ -126,6 +126,7 @@ PLAYS = {
     "hangs": Play([tool("search")], hangs),
     "dies": Play([tool("search")], dies),
     "fails": Play([tool("search")], fails),
+    "huge": Play([tool("search")], lambda *_: text("x" * 30_000_000)),
     "other": Play([tool("delete_search"), tool("search", required=("query", "from"))], hangs),
 }
 

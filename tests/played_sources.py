@@ -70,7 +70,6 @@ async def play(
     query: str = QUESTION,
     limit: int = 10,
     domains: Sequence[str] = (),
-    since: str = "",
     seconds: float = 5.0,
     contact: str = "who@example.org",
     key: str = KEY,
@@ -88,7 +87,7 @@ async def play(
             source.sites = ("politics",)
         change(source)
         try:
-            played.results = await source.search(query, limit, domains, since)
+            played.results = await source.search(query, limit, domains)
         except ProviderError as exc:
             played.error = exc
         played.asked = list(server.requests)

@@ -106,3 +106,13 @@ async def test_a_sentence_is_no_case_where_its_passage_argues_the_other_way(made
     given = [passage(1, GOOD, BETTER), passage(2, BAD, GOOD, WORSE)]
     one, _ = await score_sentences(models, briefs(models.judge(), given, []))
     assert {u.passage.id for u, case in zip(one.units, one.case, strict=True) if case} == {1}
+
+
+async def test_a_misspelt_question_finds_its_documents_and_a_denial_is_no_repetition(
+    made: Callable[[Any], Models],
+) -> None:
+    models = made(Stances())
+    assert await also(models, *((text,) for text in ON), question="shoud the swiming lake in Ostby be opn in wintr")
+    kept = "The parish should keep the winter warden, because somebody has to look at the ice."
+    gone = "The parish should not keep the winter warden, because nobody has to look at the ice."
+    assert len(await also(models, (kept,), (gone,), question="Should the parish keep the winter warden?")) == 2

@@ -9,7 +9,7 @@ import pytest
 from conftest import ROOT
 from providers import side
 
-from agent.answer.assemble import assemble
+from agent.answer.assemble import CitationNumbering, assemble
 from agent.answer.model import Answer, AnswerDocument, DocumentStance
 from agent.answer.summary import summarise, summary_of
 from agent.state import Claim, Coverage, FramingState, RunState, StageName
@@ -108,3 +108,13 @@ def test_the_published_schema_is_the_models() -> None:
         "make it again: python -m agent.answer.model > docs/answer.schema.json"
     )
     assert json.loads(printed)["properties"]["schema_version"]["const"] == "4.2"
+
+
+def test_a_written_claim_is_said_by_who_says_the_sentence_that_carries_it() -> None:
+    received = '"We received 143 complaints about the ferry, twice as many as in 2023," said Una Roe, who runs it.'
+    text = f"{received} The Gazette has learned that 61 of those complaints came from just two addresses."
+    source = Passage(1, "a.html", "mine", text, author="Per Loy")
+    written = claim("yes", "61 of the 143 complaints came from just two addresses.", 1)
+    numbering = CitationNumbering({1: source}, [])
+    numbering.cite(Claim(**{**written, "evidence": [text]}))
+    assert [(c.speaker, c.quote) for c in numbering.citations.values()] == [("Per Loy", text)]

@@ -1,10 +1,13 @@
 """Commands on an answer: what each holds, what it begins, and what is said to one that cannot be."""
 
+from typing import Any
+
 from test_followups import CON, PRO, answer
 from written_answers import cited
 
-from agent.answer.followups import CommandReply, run_slash_command
+from agent.answer.followups import CommandReply, run_slash_command, similar_quotations
 from agent.answer.model import Answer, DocumentResponse, ResponseGroup, ResponseSentence
+from tools.passages import Passage
 
 
 def response(text: str) -> ResponseGroup:
@@ -37,3 +40,21 @@ def test_each_command_tells_what_the_answer_holds() -> None:
     for side in ("2", "No", "no"):
         assert told(f"/more {side}") == "What else the sources of ‘No’ say\n  • “Boats last longer.” [3]"
     assert all(word in told("/help") for word in ("/summarise", "/more N", "/against N", "/newer", "/only N"))
+
+
+def test_each_similar_quotation_names_its_source() -> None:
+    named: list[dict[str, Any]] = [
+        {"title": "A letter", "publisher": "The Courier", "author": "Ann Lee"},
+        {"title": "A letter"},
+        {"author": "Ann Lee"},
+        {},
+        {"key": "/data/survey.csv#7"},
+        {"url": "https://toll.example/a", "publisher": "Toll Watch", "author": "Toll Watch"},
+    ]
+    ids = ["letters/a.md", "letters/a.md", "letters/a.md", "letters/a.md", "7", "https://toll.example/a"]
+    passages = [
+        Passage(n, id_, "c", "Tolls help.", **more) for n, (id_, more) in enumerate(zip(ids, named, strict=True))
+    ]
+    reply = similar_quotations(GIVEN, [("Tolls help.", p) for p in passages])
+    sources = ["Ann Lee, The Courier", "A letter", "Ann Lee, a.md", "a.md", "survey.csv, row 7", "Toll Watch"]
+    assert [line for line, _ in reply.lines] == [f"“Tolls help.” – {source}" for source in sources]

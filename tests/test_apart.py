@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, Spawn, hear
 
-from tools.documents.sandbox import ReaderLimits, ReaderPool, ReadingCancelledError, read_in_process
+from tools.documents.sandbox import ReaderLimits, ReaderPool, ReadingCancelledError, read_in_process, stop_readers
 from tools.errors import ReaderFailedError, SourceError
 from tools.passages import SourceDocument
 
@@ -29,7 +29,10 @@ def readers() -> Iterator[ReaderPool]:
         made = ReaderPool("tests.planted_readers", at_once=2)
         patched.setattr("tools.documents.sandbox.FILE_READERS", made)
         yield made
-        made.close()
+        stop_readers()
+        for process in (made._turns.get_nowait() for _ in range(2)):
+            if process is not None:
+                process.end()
 
 
 def read(folder: Path, words: str, limits: ReaderLimits = LIMITS) -> list[SourceDocument]:
@@ -88,7 +91,7 @@ def test_a_reader_that_keeps_much_of_a_file_reads_no_other(readers: ReaderPool, 
 def test_a_reader_knows_no_key_of_a_service(
     readers: ReaderPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    readers.close()
+    stop_readers()
     named = set(re.findall(r"^# ?([A-Z_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
     for name in named | {"AWS_SECRET_ACCESS_KEY"}:
         monkeypatch.setenv(name, "secret")
@@ -101,7 +104,7 @@ def test_a_reader_knows_no_key_of_a_service(
 def test_a_reader_imports_nothing_of_strangers(
     readers: ReaderPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    readers.close()
+    stop_readers()
     for name in ("json.py", "sitecustomize.py", "tools.py"):
         (tmp_path / name).write_text("raise SystemExit('a stranger')")
     monkeypatch.chdir(tmp_path)
@@ -110,7 +113,7 @@ def test_a_reader_imports_nothing_of_strangers(
 
 
 def test_a_reader_that_does_not_start_is_a_problem_of_the_file(readers: ReaderPool, tmp_path: Path) -> None:
-    readers.close()
+    stop_readers()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     (tmp_path / "plain.txt").write_text("plain")
     reading = read_in_process(tmp_path / "plain.txt", "plain.txt")
@@ -144,6 +147,20 @@ def test_a_reading_that_nobody_waits_for_neither_goes_on_nor_begins(readers: Rea
     assert len(ended) == 5
     assert not Path(f"/proc/{number}").exists()
     assert len(read(tmp_path, "plain")) == 2
+
+
+def test_readers_are_stopped_once(readers: ReaderPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    number, killed, kill = reader_of(tmp_path), list[int](), os.killpg
+
+    def heard(group: int, sign: int) -> None:
+        killed.append(group)
+        kill(group, sign)
+
+    monkeypatch.setattr(os, "killpg", heard)
+    stop_readers()
+    stop_readers()
+    assert killed.count(number) == 1
+    assert not Path(f"/proc/{number}").exists()
 
 
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGINT])

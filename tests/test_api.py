@@ -136,7 +136,7 @@ def test_a_quotation_on_the_wrong_side_is_moved_and_put_back(client: httpx.Clien
     reply = client.post(f"{path}/corrections", json={"citation": number, "to": second["id"], "text": text})
     moved = Answer.model_validate(reply.json())
     assert [text in [c.text for c in side.claims] for side in moved.perspectives] == [False, True]
-    assert [n.text for n in moved.notes if n.kind == "corrected"] == ["A reader changed 1 quotation."]
+    assert [n.text for n in moved.notes if n.kind == "corrected"] == ["A reader moved 1 quotation."]
     assert client.get(path).json()["answer"] == reply.json()
     for wrong in ({"citation": 999, "to": "also"}, {"citation": number, "to": "p77"}):
         problem_of(client.post(f"{path}/corrections", json=wrong), 404, "unknown-quotation")
@@ -368,6 +368,7 @@ PROBLEMS: list[tuple[tuple[str, str, dict[str, Any]], int, str, str]] = [
     (("POST", "/v1/collections/a/files", body(b"{}")), 415, "unsupported-media-type", "multipart/form-data"),
     (asking(dept="deep"), 422, "invalid-request", "body.dept: Extra inputs are not permitted."),
     (("GET", "/v1/runs/nonsense", GET), 422, "invalid-request", "{12}$"),
+    (asking(since="2025-13-45"), 422, "invalid-request", "body.since: "),
     (asking(question="Hello!"), 422, "unanswerable-question", "Ask something"),
     (asking(question="Ist Atomkraft gut?"), 422, "unanswerable-question", "Ask it in English"),
 ]

@@ -113,7 +113,7 @@ def test_a_follow_up_continues_the_reply_that_is_sent_back() -> None:
             ask(llm, *opening, reply, said("user", "Strongest counter-argument to 99?"))
     for followed in (second, third):
         assert about(followed)["thread"] == about(first)["run_id"]
-        assert f"Goes on from: {VOTING}" in followed.choices[0].message.content
+        assert f"Follows up on: {VOTING}" in followed.choices[0].message.content
 
 
 def test_another_servers_conversation_is_the_context(standing: Door, llm: Any) -> None:

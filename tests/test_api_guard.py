@@ -114,6 +114,7 @@ def test_each_key_has_its_rate_and_wrong_keys_share_one(settings: Settings, keys
         assert httpx.get(f"{address}/healthz").status_code == 200
 
 
+@pytest.mark.slow
 def test_a_huge_body_is_refused_before_it_is_sent(standing: Door) -> None:
     with connected(standing.address) as connection:
         connection.sendall(head("POST", "/v1/ask", "Content-Type: application/json", f"Content-Length: {10**11}"))

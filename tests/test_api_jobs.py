@@ -120,6 +120,15 @@ LARGE: dict[str, dict[str, Any]] = {
 }
 
 
+def test_what_a_job_stores_is_unchanged_for_the_next_one_in_the_queue(settings: Settings) -> None:
+    with gated(settings, 1) as (client, gate):
+        paths = [begun(client), begun(client)]
+        gate.open()
+        first, second = (ended(client, path) for path in paths)
+    assert second["created_at"] < first["finished_at"]
+    assert [(job["result"]["stored"], job["result"]["unchanged"]) for job in (first, second)] == [(MANY, 0), (0, MANY)]
+
+
 @pytest.mark.parametrize("call", LARGE)
 def test_a_large_one_is_a_job(
     client: httpx.Client, module_settings: Settings, monkeypatch: pytest.MonkeyPatch, call: str
@@ -172,10 +181,7 @@ def test_what_an_earlier_server_left_is_removed_after_a_day(settings: Settings) 
     old, fresh = uploads / "j0123456789ab", uploads / "jfresh"
     for folder in (old, fresh):
         folder.mkdir(parents=True)
-    of_job = uploads / "j0123456789ab-key.json"
-    of_job.write_text("{}")
-    for path in (old, of_job):
-        os.utime(path, (0, 0))
+    os.utime(old, (0, 0))
     with api(settings):
         assert list(uploads.glob("j*")) == [fresh]
 
@@ -219,6 +225,15 @@ def test_a_cancelled_job_whose_process_died_keeps_no_files(settings: Settings) -
             db.execute(update(jobs).where(jobs.c.id == "j0").values(heartbeat=0))
         table.end("j1", "alive", JobState(id="j1", collection="mine", status="done"), left=False, counts=True)
         assert database.rows(select(job_files.c.job_id)) == []
+
+
+def test_a_key_at_its_limit_writes_no_file(settings: Settings) -> None:
+    with contextlib.closing(Database(settings.database)) as database:
+        table = JobTable(database)
+        assert table.add("key", JobState(collection="mine"), Sent(), [body()], 1)
+        assert not table.add("key", JobState(collection="mine"), Sent(), [unread := body()], 1)
+        assert unread.tell() == 0
+        assert table.open() == 1
 
 
 async def test_a_server_stops_without_its_database(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:

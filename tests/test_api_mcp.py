@@ -67,7 +67,7 @@ async def test_a_caller_sees_its_own_answers(settings: Settings, monkeypatch: py
                 follow = await client.call_tool("ask", {"question": "The cost?", "thread": mine["run_id"]})
                 assert follow.is_error == (not titles)
                 if not titles:
-                    with pytest.raises(MCPError, match="no answer of run"):
+                    with pytest.raises(MCPError, match="no answer at this address"):
                         await client.read_resource(uri)
 
 

@@ -111,6 +111,6 @@ def test_the_server_does_as_the_document_says(address: str) -> None:
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_the_server_does_as_the_document_says_at_length(address: str) -> None:
-    found = explore(address, examples=100, seed=2, edges=True)
+    found = explore(address, examples=25, seed=2, edges=True)  # 35 s of a processor, minutes beside busy processes
     assert found.wrong == [], "\n".join(found.wrong)
     assert {200, 202, 204, 400, 404, 405, 409, 415, 422} <= set(found.statuses)

@@ -160,12 +160,13 @@ def test_the_previous_response_is_the_thread() -> None:
         fifth = ask(llm, input=[*sent_back, {"role": "user", "content": "What about fraud?"}])
         with pytest.raises(openai.BadRequestError, match="'99' to argue against"):
             ask(llm, input="Strongest counter-argument to 99?", previous_response_id=first.id)
-        kept = llm.responses.retrieve(second.id)
+        kept, last = llm.responses.retrieve(second.id), llm.responses.retrieve(third.id)
     for followed in (second, third, fourth, fifth):
         assert about(followed)["thread"] == about(first)["run_id"]
-        assert f"Goes on from: {VOTING}" in followed.output_text
+        assert f"Follows up on: {VOTING}" in followed.output_text
     assert (second.previous_response_id, third.previous_response_id) == (first.id, thanks.id)
     assert (kept.previous_response_id, first.previous_response_id) == (first.id, None)
+    assert (last.previous_response_id, fourth.previous_response_id) == (second.id, third.id)  # a greeting is not kept
     fits(thanks)
     assert (thanks.steelman, thanks.output[0].type) == (None, "message")
 
@@ -267,6 +268,9 @@ REFUSED: list[tuple[dict[str, Any], str | None, str]] = [
     ({"prompt": {"id": "pmpt_1"}}, "prompt", "should be None"),
     ({"input": [{"role": "user", "content": IMAGE}]}, "input", "a question is text"),
     ({"input": [{"role": "system", "content": "Hello"}]}, "input", "the role 'user'"),
+    ({"input": 5}, "input", r"- body\.input: Input should be text or a list\.$"),
+    ({"input": [{"role": "user", "content": 5}]}, "input.0.content", r"- [^:]*: Input should be text or a list\.$"),
+    ({"input": [{"role": "user", "content": [{}]}]}, "input.0.content.0.type", r"- [^:]*: Field required\.$"),
     ({"input": []}, "input", "the role 'user'"),
     ({"input": ""}, None, "The question is empty."),
     ({"extra_body": {"steelman": {"colections": ["mine"]}}}, "steelman.colections", "not permitted"),

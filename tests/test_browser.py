@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from conftest import ROOT
 from hostile import HOSTILE, SHOWN, check_harmless, document, hostile_answer
 from oidc_server import Provider, serving
 from page_server import PageServer
+from pypdfium2 import PdfDocument
 from visitors import AGAIN, FIRST, Visit, Visitor
 
 from agent.options import RunOptions
@@ -29,7 +30,7 @@ from tools.store.hybrid import HybridSearch
 from tools.store.store import Store
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator
+    from playwright.sync_api import Browser, Locator
 
 
 pytest_plugins = ["visitors"]
@@ -89,6 +90,32 @@ def test_a_question_is_asked_watched_read_and_followed_up(samples_page: PageServ
     visitor.answered(question)
 
 
+def test_a_file_that_does_not_fit_is_named_and_the_others_are_stored(
+    filled: Path, tmp_path: Path, browser: "Browser"
+) -> None:
+    shutil.copytree(filled, tmp_path / "data")
+    line = "The toll on the bridge keeps carts away, as the council says.\n"
+    sizes = {"alone too large.txt": 1_200_000, "a.txt": 300, "b.txt": 900_000, "c.txt": 900_000, "d.txt": 300}
+    sent: list[Any] = [
+        {"name": name, "mimeType": "text/plain", "buffer": (f"{name}. " + line * (size // len(line))).encode()}
+        for name, size in sizes.items()
+    ]
+    with PageServer(tmp_path, STEELMAN_API_UPLOAD="1") as server, closing(Visitor(browser, server)) as visitor:
+        page = visitor.go("/?view=documents").page
+        replies: list[int] = []
+        page.on("response", lambda reply: replies.append(reply.status) if reply.request.method == "PUT" else None)
+        page.locator("input[type=file]").set_input_files(sent)
+        told = page.get_by_text("File must be 1.0MB or smaller.")
+        told.wait_for()
+        assert (told.bounding_box() or {"height": 0})["height"] > 10, "Streamlit shows it only below the pointer"
+        page.get_by_role("button", name="Add", exact=True).click()
+        said = page.get_by_text(re.compile(r"^Not stored, because one upload holds 1 MB at most: [bc]\.txt\."))
+        page.get_by_text("3 documents stored in").wait_for()
+        assert (said.is_visible(), {*replies}) == (True, {204}), "Streamlit would show 'AxiosError 413'"
+        for name in ("a.txt", "d.txt"):
+            assert page.locator("[class*=st-key-document-]", has_text=name).is_visible()
+
+
 def sidebar(visitor: Visitor) -> "Visitor":
     if (closed := visitor.page.get_by_test_id("stExpandSidebarButton")).is_visible():
         closed.click()
@@ -100,6 +127,63 @@ def sidebar(visitor: Visitor) -> "Visitor":
 
 
 @pytest.mark.usefixtures("phones")
+def test_two_visitors_read_one_page_in_their_browsers_languages(samples_page: PageServer, visit: Visit) -> None:
+    english = visit(samples_page).arrive()
+    browser = english.context.browser
+    assert browser
+    with closing(browser.new_context(locale="de-AT")) as german:
+        page = german.new_page()
+        page.goto(samples_page.url, wait_until="commit")
+        page.get_by_role("button", name="Neue Frage", exact=True).wait_for()
+        page.get_by_role("button", name="Optionen").click()
+        page.get_by_text("Wie gründlich").first.wait_for()  # a popover speaks German too
+        page.keyboard.press("Escape")
+        page.get_by_role("textbox").first.fill("Sollen Schulen Smartphones verbieten?")
+        page.get_by_role("button", name="Fragen", exact=True).click()
+        page.get_by_text("ist offenbar nicht auf Englisch").wait_for()  # a check in the service's threads
+    english.reload()
+    english.button("New question").wait_for()
+
+
+def test_the_page_speaks_the_visitors_language_and_an_answer_its_own(
+    samples_page: PageServer, phones: str, visit: Visit
+) -> None:
+    """An English answer for a German visitor, and the same answer as a German one for an English visitor."""
+    shown = {"copy": "Copy", "export": "Export", "counts": "quotations from", "source": "academic (sample)"}
+    german = {"copy": "Kopieren", "export": "Exportieren", "counts": "Zitate aus", "source": "(Beispiel)"}
+    visitor = visit(samples_page)
+    browser = visitor.context.browser
+    assert browser
+    with closing(browser.new_context(locale="de-AT")) as context:
+        page = context.new_page()
+        page.goto(samples_page.url + phones, wait_until="commit")
+        page.get_by_role("button", name=german["export"]).wait_for()
+        page.get_by_text(shown["source"]).first.wait_for()
+        page.wait_for_function("document.documentElement.lang == 'de'")
+        said = page.inner_text(".stMain")
+        assert page.get_by_test_id("stSkipToContent").text_content() == "Zum Inhalt springen"
+        assert german["copy"] in said
+        assert shown["counts"] in said
+        assert shown["source"] in said
+    with closing(Database(samples_page.data / "steelman.db")) as database:
+        run, runs = uuid.uuid4().hex[:12], RunStore(database)
+        before = runs.get(phones.removeprefix("/?run=")).answer
+        assert before
+        told = before.model_copy(update={"run_id": run, "language": "de"}).model_dump_json()
+        runs.create(run, run, PHONES, RunOptions.of().to_dict(), "a test")
+        assert runs.finish(run, "a test", "done", {}, told)
+    visitor.arrive().go(f"/?run={run}").answered(PHONES).page.get_by_text(german["source"]).first.wait_for()
+    visitor.page.wait_for_function("document.documentElement.lang == 'en'")
+    said = visitor.page.inner_text(".stMain")
+    assert shown["copy"] in said
+    assert german["counts"] in said
+    assert german["source"] in said
+    visitor.button("Wrong side?").first.hover()
+    visitor.text(re.compile("^Moves it to .* You can take it back")).wait_for()
+    visitor.go(f"/?run={run}&view=sheet").button("Back to the answer").wait_for()
+    visitor.text("Was nicht bekannt ist").wait_for()
+
+
 def test_a_row_of_the_history_is_no_wider_than_the_sidebar(samples_page: PageServer, visit: Visit) -> None:
     row = visit(samples_page).arrive().page.locator(".stHorizontalBlock:has(> [class*=st-key-more-])").first
     row.hover()
@@ -125,6 +209,9 @@ def test_sides_wrap_beside_a_source_and_print_leaves_out_what_is_no_answer(
         assert seen == dict.fromkeys(unseen, media == "screen")
         assert visitor.page.get_by_text(re.compile("^Documents: read ")).is_visible()
         assert visitor.page.locator("[class*=cite-list]").last.is_visible() is (media == "print")  # the list is folded
+    visitor.go(f"{phones}&view=sheet").page.get_by_role("heading", name="What is not known").wait_for()
+    printed = visitor.page.pdf(format="A4", margin={"top": "1cm", "right": "1cm", "bottom": "1cm", "left": "1cm"})
+    assert len(PdfDocument(printed)) == 1
 
 
 # Text that would rather be a script
@@ -211,7 +298,7 @@ def test_a_side_is_copied_and_a_quotation_moved_and_put_back_by_keyboard(
     visitor.until(lambda: focused(copy), "the focus back", 10)
     before, undo = visitor.page.get_by_test_id("stMain").inner_text(), visitor.button("Undo")
     visitor.button("Wrong side?").first.press("Enter")
-    visitor.text("A reader changed 1 quotation.").wait_for()
+    visitor.text("A reader moved 1 quotation.").wait_for()
     visitor.until(lambda: focused(undo), "the focus on the way back", 10)
     visitor.page.keyboard.press("Enter")
     visitor.until(lambda: visitor.page.get_by_test_id("stMain").inner_text() == before, "the answer as it was", 10)
@@ -354,7 +441,7 @@ def views(visitor: Visitor, answer: str) -> Iterator[str]:
         yield view
     visitor.go("/?view=documents").text(re.compile(r"\d passages?\.")).wait_for()
     yield "documents"
-    visitor.go("/?view=settings").button("Use these").wait_for()
+    visitor.go("/?view=settings").button("Use these settings").wait_for()
     visitor.until(lambda: visitor.page.locator(".sm-row b", has_text="…").count() == 0, "all that is on")
     yield "settings"
 

@@ -3,7 +3,10 @@
 from pathlib import Path
 
 import pytest
-from office_files import one
+from office_files import one, paragraph, word
+
+from tools.documents.bylines import read_byline, stated_kind
+from tools.passages import Block
 
 LINKED = (
     '{"@context": "https://schema.org", "@type": "Article", "datePublished": "2024-05-03", '
@@ -35,7 +38,14 @@ TEXT = "The council has let the ferry drift into its last summer, and nobody has
         ("Date: 3 May 2024 Time: 17:30", "", "2024-05-03"),
         ("Meeting of the harbour board of 3 May 2024", "", "2024-05-03"),
         ("Minutes\n\nHeld on 3 May 2024 at the inn, San Remo. Minutes taken by Ann Lee, clerk.", "", "2024-05-03"),
+        ("Petition by Ann Lee", "Ann Lee", ""),
+        ("Started by Ann Lee and Bo Lind on behalf of the Sea Friends", "Ann Lee, Bo Lind", ""),
+        ("Statement of Ann Lee, dictated to her son", "Ann Lee", ""),
+        ("Authors: Ann Lee (Hill College), Bo Lind (Hill College)", "Ann Lee, Bo Lind", ""),
+        ("Ann Lee¹², Bo Lind²\n\nReceived 2 May 2023; accepted 3 May 2024", "Ann Lee, Bo Lind", "2024-05-03"),
+        ("Ann Lee and Bo Lind\n\nWorking paper 4, May 2024", "Ann Lee, Bo Lind", "2024-05"),
         # In doubt
+        ("Statement of Financial Position", "", ""),
         ("Held on 3 May 2024 at the inn. It was a feast for all of us.", "", ""),
         *((line, "", "") for line in ("By 2030 we must have a bridge", "By the river", "By Staff Reporter")),
         *((line, "", "") for line in ("Next meeting: 3 May 2025", "3 May – 5 June 2024", "© 3 May 2024", "03/04/2025")),
@@ -53,7 +63,9 @@ def test_the_first_lines(tmp_path: Path, lines: str, author: str, date: str) -> 
     noted = "; ".join(f"{field}: byline" for field, value in (("date", date), ("author", author)) if value)
     for name in ("a.md", "a.txt"):
         found = one(tmp_path / name)
-        assert (found.author, found.date, found.provenance) == (author, date, noted), name
+        assert (found.author, found.date) == (author, date), name
+        body = "; publisher: byline" if lines.startswith("Hill Council,") else ""
+        assert found.provenance == noted + body, name
         assert found.title == "The ferry"
 
 
@@ -203,3 +215,262 @@ def test_the_editors_of_a_printed_letter_are_not_its_signers(tmp_path: Path) -> 
     (tmp_path / "a.md").write_text(f"# Ferries\n\nWe print their letter in full.\n\n{TEXT}\n\nYours,\n\nAnn Lee")
     found = one(tmp_path / "a.md")
     assert (found.author, [b.speaker for b in found.blocks[:3]]) == ("Ann Lee", ["", "The editors", ""])
+
+
+def test_a_byline_with_an_article_names_author_and_publisher() -> None:
+    line = "A column by Lotte Brandt, Vessholm Courier, 21 February 2026"
+    assert read_byline([Block("The rope", "heading"), Block(line)]) == {
+        "date": "2026-02-21",
+        "author": "Lotte Brandt",
+        "publisher": "Vessholm Courier",
+    }
+    release = [Block("Free entry", "heading"), Block("Press release, Oskerby Museum Trust, 2 April 2026")]
+    assert (read_byline(release)["publisher"], stated_kind(release)) == ("Oskerby Museum Trust", "press release")
+    lead = "Dr Ann Lee, Fell Institute, told the council that phones distract."
+    assert read_byline([Block("Phones", "heading"), Block(lead)])["author"] == ""
+
+
+@pytest.mark.parametrize(
+    ("head", "kind", "publisher"),
+    [
+        ("Petition by Ann Lee", "petition", ""),
+        ("Ann Lee and Bo Lind, Institute of Ferries\n\nAbstract", "study", "Institute of Ferries"),
+        ("Q&A with Ann Lee, head of the port", "interview", ""),
+        ("Submitted by Ann Lee on behalf of the Elver Valley Beekeepers", "", "Elver Valley Beekeepers"),
+        ("FOR IMMEDIATE RELEASE – 3 May 2024", "press release", ""),
+    ],
+)
+def test_kind_and_publisher_of_a_head(head: str, kind: str, publisher: str) -> None:
+    blocks = [Block("The ferry", "heading", 1), *map(Block, head.split("\n\n")), Block(TEXT)]
+    assert (stated_kind(blocks), read_byline(blocks)["publisher"]) == (kind, publisher)
+
+
+@pytest.mark.parametrize(
+    ("line", "author", "publisher", "date", "kind"),
+    [
+        (
+            "Summary of a study by Nora Field and Ole Brandt, Institute of Coastal Ecology, Kelby College, March 2025",
+            *("Nora Field, Ole Brandt", "Institute of Coastal Ecology", "2025-03", "study"),
+        ),
+        ("A study by Nora Field (Kelby University), 12 March 2025", "Nora Field", "", "2025-03-12", "study"),
+        ("A study by Nora Field of the harbour, which took years, ended in March 2025.", "", "", "", ""),
+        ("Fell Angling Magazine, May 2025.", "", "Fell Angling Magazine", "2025-05", ""),
+        ("Fell Angling Magazine, May 2025. Ann Lee asked.", "", "Fell Angling Magazine", "2025-05", ""),
+        ("Kelby Harbour Authority, 2 April 2025", "", "Kelby Harbour Authority", "2025-04-02", ""),
+        ("In the harbour, May 2025. Few boats came.", "", "", "", ""),
+    ],
+)
+def test_the_first_line_names_authors_institution_and_date(
+    line: str, author: str, publisher: str, date: str, kind: str
+) -> None:
+    blocks = [Block("Eels and tide gates", "heading", 1), Block(line), Block(TEXT)]
+    assert read_byline(blocks) == {"author": author, "publisher": publisher, "date": date}
+    assert stated_kind(blocks) == kind
+
+
+def test_a_closing_with_a_name_in_one_line_signs_a_letter(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(f"Dear Minister,\n\n{TEXT}\n\nYours, Ann Lee, Chair of the Ferry League\n")
+    assert one(tmp_path / "a.md").author == "Ann Lee"
+
+
+@pytest.mark.parametrize(("text", "author"), [(TEXT, "Ann Lee"), (f"{TEXT} Ms Lee saw it.", "")])
+def test_a_last_line_about_a_person_names_the_author_of_a_column(tmp_path: Path, text: str, author: str) -> None:
+    (tmp_path / "a.md").write_text(f"# The ferry\n\n{text}\n\nIt is late.\n\nAnn Lee teaches history in Hill.\n")
+    assert one(tmp_path / "a.md").author == author
+
+
+def test_a_name_and_a_newspaper_beside_a_date_are_author_and_publisher() -> None:
+    found = read_byline([Block("The ferry", "heading", 1), Block("Ann Lee, The Sea Gazette, 3 May 2024"), Block(TEXT)])
+    assert found == {"author": "Ann Lee", "publisher": "The Sea Gazette", "date": "2024-05-03"}
+
+
+@pytest.mark.parametrize(
+    ("head", "kind", "author"),
+    [
+        ("Thousands have signed a petition against the ferry, says the port.", "", ""),
+        ("The port refuses this petition’s demand.", "", ""),
+        ("Lee, A. (2024). The ferry. Journal of Boats.", "study", "A. Lee"),
+        ("Lee, A. (2024). Crossing the sea. A book. Hill Press.", "", ""),
+    ],
+)
+def test_what_a_head_only_mentions_is_no_kind_and_no_author(head: str, kind: str, author: str) -> None:
+    blocks = [Block("The ferry", "heading", 1), Block(head), Block(TEXT)]
+    assert (stated_kind(blocks), read_byline(blocks)["author"]) == (kind, author)
+
+
+@pytest.mark.parametrize(("second", "author"), [("It was late.", "Ann Lee"), ("She missed the ferry.", "")])
+def test_the_person_of_a_portrait_is_not_its_author(tmp_path: Path, second: str, author: str) -> None:
+    (tmp_path / "a.md").write_text(f"# The ferry\n\nAnn Lee is a teacher in Hill.\n\n{second}\n\n{TEXT}\n")
+    assert one(tmp_path / "a.md").author == author
+
+
+@pytest.mark.parametrize(
+    ("head", "kind", "publisher"),
+    [
+        ("Press release, Quern Coaches, 2 May 2025", "press release", "Quern Coaches"),
+        ("Press release by Quern Coaches, 2 May 2025", "press release", "Quern Coaches"),
+        ("Press release, Upper Marsh, 2 May 2025", "press release", ""),
+        ("FAQ of the Harbour Office, Marsh District, published 2 May 2025", "FAQ", "Harbour Office"),
+        ("Study summary, Institute for Ferries, by Prof. Ann Lee, May 2025", "study", "Institute for Ferries"),
+        ("Report of the Marsh Valley Police, by Inspector Ann Lee, 2 May 2025", "report", "Marsh Valley Police"),
+        ("Column by Ann Lee, Marsh Weekly, 2 May 2025", "column", "Marsh Weekly"),
+        ("Marsh Valley Online, 2 May 2025", "", "Marsh Valley Online"),
+        ("Report of the Town Clerk, 2 May 2025", "", ""),
+        ("Leader of the opposition, 2 May 2025", "", ""),
+    ],
+)
+def test_a_head_line_states_kind_publisher_and_day(tmp_path: Path, head: str, kind: str, publisher: str) -> None:
+    (tmp_path / "a.md").write_text(f"# Six boats\n\n{head}\n\nQuern Coaches will run a boat. {TEXT}\n")
+    found = one(tmp_path / "a.md")
+    assert (found.kind, found.publisher) == (kind or "unknown", publisher)
+
+
+def test_a_title_with_kind_and_body_gives_both_unless_a_line_names_the_body_in_full(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(f"# Minutes of the Marsh District Council, 8 April 2025\n\n{TEXT}\n")
+    found = one(tmp_path / "a.md")
+    assert (found.kind, found.publisher, found.date) == ("minutes", "Marsh District Council", "2025-04-08")
+    line = "Sailors' Council of Marsh School, by Ann Lee, 28 April 2025"
+    (tmp_path / "a.md").write_text(f"# Statement of the Sailors' Council on boats\n\n{line}\n\n{TEXT}\n")
+    found = one(tmp_path / "a.md")
+    assert (found.kind, found.publisher) == ("statement", "Sailors' Council of Marsh School")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("Publisher: Hill Life", ("", "Hill Life", "")),
+        ("Published by: The Hill Life, 3 May 2024", ("", "The Hill Life", "2024-05-03")),
+        ("Source: ONS", ("", "ONS", "")),
+        ("Source: https://hill-life.example/", ("", "hill-life.example", "")),
+        ("Author: Ann Lee Publisher: Hill Life Date: 3 May 2024", ("Ann Lee", "Hill Life", "2024-05-03")),
+        ("Source: Hill Life | Author: Ann Lee", ("Ann Lee", "Hill Life", "")),
+        ("Author: mossgirl", ("mossgirl", "", "")),
+        *((line, ("", "", "")) for line in ("Source: own survey", "Source: Photo by Ann Lee", "Author: Admin")),
+    ],
+)
+def test_labels_in_the_head_name_author_publisher_and_date(
+    tmp_path: Path, line: str, told: tuple[str, str, str]
+) -> None:
+    (tmp_path / "a.txt").write_text(f"The ferry\n{line}\n\n{TEXT}\n")
+    word(tmp_path / "a.docx", "".join(map(paragraph, ("The ferry", line, TEXT))))
+    for found in (one(tmp_path / "a.txt"), one(tmp_path / "a.docx")):
+        assert (found.author, found.publisher, found.date) == told
+
+
+@pytest.mark.parametrize(
+    ("line", "publisher"),
+    [
+        ("Ann Lee, Hill Coaches Ltd, 3 May 2026", "Hill Coaches Ltd"),
+        ("Ann Lee, press officer, Hill Coaches Ltd., 3 May 2026", "Hill Coaches Ltd"),
+        ("Issued by Hill Coaches Ltd", "Hill Coaches Ltd"),
+        ("Issued by Ferryline, 3 May 2026", "Ferryline"),
+        ("Ann Lee, secretary, 3 May 2026", ""),
+        ("Issued by Ann Lee, press officer", ""),
+    ],
+)
+def test_the_head_or_foot_of_a_release_names_the_company(tmp_path: Path, line: str, publisher: str) -> None:
+    text = "Ferryline will stop. Nobody has asked the islanders."
+    foot, head = f"{text}\n\n{TEXT}\n\n{line}\n\nContact: a@b.example", f"{line}\n\n{text}\n\n{TEXT}"
+    (tmp_path / "foot.txt").write_text(f"Ferries end\n\n{foot}\n")
+    (tmp_path / "head.txt").write_text(f"Ferries end\n\n{head}\n")
+    assert one(tmp_path / "foot.txt").publisher == publisher
+    assert one(tmp_path / "head.txt").publisher == publisher
+    assert one(tmp_path / "foot.txt").author == ""
+
+
+def test_signers_of_several_bodies_name_no_publisher(tmp_path: Path) -> None:
+    lines = ("Ann Lee, Hill Bakery Ltd, 3 May 2026", "Bo Lind, Marsh Trust, 4 May 2026")
+    (tmp_path / "a.txt").write_text("Ferries\n\n" + "".join(f"I row. {TEXT}\n\n{line}\n\n" for line in lines))
+    assert one(tmp_path / "a.txt").publisher == ""
+
+
+@pytest.mark.parametrize(
+    ("line", "author"),
+    [
+        ("van der Berg, L., and de Souza, M. T.", "L. van der Berg, M. T. de Souza"),
+        ("de Souza M. and Hill K. L., University of Hill", "M. de Souza, K. L. Hill"),
+        ("van der Berg L, de Souza M", "L van der Berg, M de Souza"),
+        ("van der Berg, L. (2024). The ferry. Journal of Boats.", "L. van der Berg"),
+        ("Plan B, Option C", ""),
+        ("von der Leyen asked for more, and de Souza agreed.", ""),
+    ],
+)
+def test_surnames_with_particles_and_initials_are_a_studys_authors(line: str, author: str) -> None:
+    blocks = [Block("The ferry", "heading", 1), Block(line), Block("Abstract"), Block(TEXT)]
+    assert read_byline(blocks)["author"] == author
+
+
+@pytest.mark.parametrize(
+    ("line", "author", "publisher", "date"),
+    [
+        ("Dr Ann Lee, Director of Works, Fell County, 3 May 2024", "Dr Ann Lee", "", "2024-05-03"),
+        (
+            "Prof. Ann Lee, Senior Botanist, Fell Institute – 3 May 2024",
+            "Prof. Ann Lee",
+            "Fell Institute",
+            "2024-05-03",
+        ),
+        ("Fell Hikers' Club. Author: Ann Lee, guide. 3 May 2024", "Ann Lee", "Fell Hikers' Club", "2024-05-03"),
+        ("Hill, 3 May 2024. Submitted by Ann Lee, clerk, for 40 members.", "Ann Lee", "", "2024-05-03"),
+        ("*The Fell Gazette, 3 May 2024, page 8*", "", "The Fell Gazette", "2024-05-03"),
+        ("Radio Fell, Night Talk, 3 May 2024. Interviewer: Bo Lind.", "", "Radio Fell", "2024-05-03"),
+        ("Fell Town Council, 3 May 2024. For immediate release.", "", "Fell Town Council", "2024-05-03"),
+        ("Hill Quarries plc, owner of the pit, 3 May 2024", "", "Hill Quarries plc", "2024-05-03"),
+        (
+            "Interview with Ann Lee. Published in *Fell Parish News*, 3 May 2024. Bo asked.",
+            "",
+            "Fell Parish News",
+            "2024-05-03",
+        ),
+        ("Leaflet of the Fell Rowing Club, May 2024. Text: Ann Lee, chair.", "Ann Lee", "Fell Rowing Club", "2024-05"),
+        (
+            "Opinion – Ann Lee, Ferry Users' Forum – The Fell Herald, 3 May 2024",
+            "Ann Lee",
+            "The Fell Herald",
+            "2024-05-03",
+        ),
+        ("Centre for Quiet Roads, May 2024", "", "Centre for Quiet Roads", "2024-05"),
+        # In doubt
+        ("Dr Ann Lee, Fell Town Hall, 3 May 2024, 7 pm", "", "", "2024-05-03"),
+        ("A debate, Fell Museum, 3 May 2024", "", "", "2024-05-03"),
+        ("Reply to the article by Ann Lee, Fell Gazette, 3 May 2024", "", "", "2024-05-03"),
+        ("Photo: Ann Lee, Fell Gazette, 3 May 2024.", "", "", ""),
+        ("Sir Bo Lind, engineer, Fell, 2 March 1931 – 4 April 2024", "", "", ""),
+        ("Ann Lee, Fell Institute, told the council on 3 May 2024 that it leaks.", "", "", ""),
+    ],
+)
+def test_a_head_line_is_a_list_of_parts(line: str, author: str, publisher: str, date: str) -> None:
+    blocks = [Block("The ferry", "heading", 1), Block(line.replace("*", "")), Block(TEXT), Block(TEXT)]
+    assert read_byline(blocks) == {"author": author, "publisher": publisher, "date": date}
+
+
+def test_several_authors_an_institute_and_methods_make_a_study() -> None:
+    line = "A. Lee, B. Lind and C. Moe. Institute of Ferries, Hill. Summary for pilots, May 2024."
+    head = [Block("The ferry", "heading", 1), Block(line)]
+    assert stated_kind([*head, Block("We compared nine ferries.")]) == "study"
+    assert read_byline([*head, Block("We compared nine ferries.")])["author"] == "A. Lee, B. Lind, C. Moe"
+    assert stated_kind([*head, Block(TEXT)]) == ""
+
+
+def test_a_letter_s_address_is_no_publisher(tmp_path: Path) -> None:
+    address = "Hill Town Council, Market Square, 3 May 2024"
+    (tmp_path / "a.md").write_text(f"# Letter to Hill Town Council\n\n{address}\n\nDear members,\n\n{TEXT}\n")
+    assert (one(tmp_path / "a.md").publisher, one(tmp_path / "a.md").date) == ("", "2024-05-03")
+
+
+@pytest.mark.parametrize(("first", "publisher"), [("The Fell Trust", "Fell Trust"), ("The Hill Trust", "")])
+def test_a_release_whose_title_and_text_begin_with_one_body_is_its_release(first: str, publisher: str) -> None:
+    head = [Block("Fell Trust asks for a ferry", "heading", 1), Block("Press release, 3 May 2024, for immediate use")]
+    assert (
+        read_byline([*head, Block(f"{first} today asked the town for a ferry."), Block(TEXT)])["publisher"] == publisher
+    )
+
+
+@pytest.mark.parametrize(
+    "head", ['Hill Chat - export of thread 5 "Ferry??"', "Hill Chat > Roads > Ferry??\nExported 9 May 2024"]
+)
+def test_an_exported_thread_has_title_kind_and_the_month_of_its_posts(tmp_path: Path, head: str) -> None:
+    posts = "[2024-05-03 08:14] una_b: I row, it takes ten minutes\n[2024-05-04 09:20] Per: I do not."
+    (tmp_path / "a.txt").write_text(f"{head}\n\n{posts}\n")
+    found = one(tmp_path / "a.txt")
+    assert (found.title, found.kind, found.date) == ("Ferry??", "forum thread", "2024-05")

@@ -13,6 +13,7 @@ from agent.stage_interfaces import Plan
 from agent.stages.expand import plan_by_chat
 from agent.stages.requery import queries_by_chat
 from agent.state import FramingState, Perspective
+from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import ProviderReplyError
 from tools.models.cache import VectorCache
 from tools.models.chat.model import ChatModel
@@ -116,7 +117,9 @@ async def test_near_equal_sides_are_merged(server: ModelServer, chat_model: Chat
     denied = side("Voting shouldn't be compulsory.", "opposes")
     how = "How should voting be organised?"
     server.on("", plan(THREE[0], again, same, THREE[1], denied, form="open", question=how))
-    assert [p["statement"] for p in (await planned(chat_model, models, how))[1]] == [YES, NO]
+    with budget_scope(Budget(), log := StageLog()):
+        assert [p["statement"] for p in (await planned(chat_model, models, how))[1]] == [YES, NO]
+    assert [text.partition(":")[0].rpartition("’ ")[2] for _, text in log.notes] == ["is not a side of its own"] * 2
 
 
 async def test_alternatives_that_differ_in_a_word_all_stay(

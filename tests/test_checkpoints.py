@@ -58,6 +58,7 @@ print("done", flush=True)
 """
 
 
+@pytest.mark.slow
 def test_processes_that_open_and_close_a_new_file_at_once(tmp_path: Path, spawn: Spawn) -> None:
     processes = [spawn(OPENER, tmp_path / "checkpoints.db") for _ in range(3)]
     assert [hear(process) for process in processes] == ["ready"] * 3

@@ -16,6 +16,7 @@ from toll_run import CLAIMS, TEXTS, toll_answer, toll_run
 from written_answers import stands
 
 from agent.answer.corrections import ALSO, OFF_QUESTION, Corrections, apply_corrections, claim_key
+from agent.answer.document_list import document_facts
 from agent.answer.files import export_answer
 from agent.answer.followups import counter_target, summarise_answer
 from agent.answer.model import (
@@ -46,6 +47,7 @@ from tools.store.schema import corrections as corrections_table
 pytestmark = pytest.mark.both_stores
 
 MILK = TEXTS[12]
+YES = DocumentStance(perspective="p1", argues="for")
 
 
 def quoting_claims() -> list[Claim]:
@@ -93,13 +95,13 @@ def test_a_quotation_on_the_wrong_side_moves_with_all_that_is_counted_from_it() 
     assert ["2 argue yes, 5 no" in before.summary, "3 argue yes, 4 no" in after.summary] == [True, True]
     document = next(d for d in after.documents if d.id == "bridge/12.md")
     assert document.stances == [DocumentStance(perspective="p1", argues="for")]
-    assert noted(after) == ["A reader changed 1 quotation."]
+    assert noted(after) == ["A reader moved 1 quotation."]
     assert Answer.model_validate_json(after.model_dump_json()) == after
 
 
 def test_what_is_made_from_the_answer_follows() -> None:
     after = moving(quoting(), (MILK, "p1"), (TEXTS[1], OFF_QUESTION))
-    said = "A reader changed 2 quotations."
+    said = "A reader moved 2 quotations."
     for made in (
         *(export_answer(after, ending).decode() for ending in (".md", ".html")),
         to_terminal(after, 100, False),
@@ -121,7 +123,7 @@ def test_off_the_question_takes_the_source_with_it_and_also_keeps_it() -> None:
     gone = next(c.number for c in before.citations if c.quote == MILK)
     assert gone not in {c.number for c in off.citations}
     document = next(d for d in off.documents if d.id == "bridge/12.md")
-    assert (document.quoted, document.stances, document.not_quoted) == ([], [], "")
+    assert (document.quoted, document.stances, document.not_quoted) == ([], [], "off_question")
     beside = moving(before, (MILK, ALSO))
     assert [(c.text, c.role) for c in beside.also] == [(TEXTS[8], "also"), (MILK, "also")]
     document = next(d for d in beside.documents if d.id == "bridge/12.md")
@@ -129,6 +131,21 @@ def test_off_the_question_takes_the_source_with_it_and_also_keeps_it() -> None:
     from_also = moving(before, (TEXTS[8], "p2"))
     assert (from_also.also, texts(from_also, "p2")[-1]) == ([], TEXTS[8])
     assert {c.role for c in from_also.perspectives[1].claims} == {"case"}
+
+
+def test_a_document_off_the_question_is_not_counted_unless_more_of_it_is_on_it() -> None:
+    before = quoting()
+    others = "1 for another way and 1 against another way but for neither side"
+    counts = f"Of {{}} documents on this, 2 argue yes, 5 no, {others}; for {{}} "
+    assert before.summary.startswith(counts.format(11, 2))
+    unsided = moving(before, (TEXTS[8], OFF_QUESTION))  # its document's only quotation
+    assert unsided.summary.startswith(counts.format(10, 1))
+    assert "not quoted: not clearly on this question" in str([document_facts(unsided, d) for d in unsided.documents])
+    told = [d.model_copy(update={"stances": [YES]}) if d.id == "bridge/08.md" else d for d in before.documents]
+    argued = moving(before.model_copy(update={"documents": told}), (TEXTS[8], OFF_QUESTION))
+    assert argued.summary.startswith("Of 11 documents on this, 3 argue yes"), "the judge read more of it"
+    one_of_two = moving(before, (TEXTS[4], OFF_QUESTION))
+    assert one_of_two.summary == before.summary, "14 is of the same document, and stays"
 
 
 def test_a_document_is_read_as_what_a_reader_left_of_its_quotations() -> None:
@@ -140,6 +157,41 @@ def test_a_document_is_read_as_what_a_reader_left_of_its_quotations() -> None:
     assert argued["bridge/08.md"] == ("", ["p2"])
     assert {tuple(sides) for why, sides in argued.values() if why == "repeats"} == {()}  # their original may have moved
     assert argued["bridge/13.md"] == ("no_claim", ["p1", "p3"])
+
+
+def test_a_document_that_is_read_as_both_keeps_the_side_that_nobody_changed() -> None:
+    before = quoting()
+    both = [DocumentStance(perspective=side, argues="for") for side in ("p1", "p2")]
+    changed = [d.model_copy(update={"stances": both}) if d.id == "bridge/04.md" else d for d in before.documents]
+    after = moving(before.model_copy(update={"documents": changed}), (TEXTS[4], ALSO))
+    document = next(d for d in after.documents if d.id == "bridge/04.md")
+    assert {s.perspective for s in document.stances} == {"p1", "p2"}, "14 is of the same document, and stays"
+
+
+def test_moved_and_remaining_claims_of_a_source_keep_their_quotations_in_the_list_of_sources() -> None:
+    before = toll_answer()
+    pupils = next(c for c in before.perspectives[1].claims if c.text == CLAIMS[3]["text"])
+    after = moving(before, (pupils.text, ALSO))
+    for made in (export_answer(after, ".md").decode(), to_terminal(after, 100, False, explain=True)):
+        listed = " ".join(made.split("Sources" if "## Sources" in made else "SOURCES")[1].split())
+        assert [TEXTS[n] in listed for n in (4, 14)] == [True, True], "one source, one claim moved"
+
+
+def test_the_crux_goes_with_a_claim_of_its_passages() -> None:
+    before = toll_answer()
+    cited = before.perspectives[0].claims[0]
+    words = next(c for c in before.citations if c.number in cited.citations).quotations[0].quote
+    crux = cited.model_copy(
+        update={"role": "crux", "text": "They differ on cost.", "evidence": [words[:-9]]}
+    )  # one sentence
+    before = before.model_copy(update={"crux": crux})
+    other = before.perspectives[1].claims[-1]
+    told = [moving(before, (claim.text, OFF_QUESTION)) for claim in (cited, other)]
+    kept = [after.crux is not None for after in told]
+    said = "A reader moved 1 quotation."
+    left_out = f"{said} ‘What it turns on’ is left out, because it rested on a moved quotation."
+    assert list(map(noted, told)) == [[left_out], [said]]
+    assert kept == [False, True]
 
 
 def test_an_objection_is_moved_too() -> None:
@@ -166,7 +218,7 @@ def test_claims_of_a_model_move_and_nothing_replies_to_what_is_gone() -> None:
     assert carts.text not in str([s.all_claims for s in moving(before, (carts.text, ALSO)).perspectives])
     assert not moving(before, (met, "p3")).perspectives[-1].claims[-1].answered_by
     links = {c.text: c.answers for s in after.perspectives for c in s.all_claims}
-    assert links[carts.text] == carts.answers, "what it answers is another claim of the same source"
+    assert links[carts.text] == [], "no claim answers its own side"
     unlinked = [c for s in moving(before, (met, "p3")).perspectives for c in s.all_claims if c.text == carts.text]
     assert [c.answers for c in unlinked] == [[]]
     assert len(after.perspectives[0].claims) == 3
@@ -198,13 +250,24 @@ def test_a_side_named_by_a_quotation_is_named_by_the_next_or_goes() -> None:
     assert (after.perspectives[0].statement, [c.perspective for c in after.coverage]) == (TEXTS[2], ["p1", "p2"])
 
 
-def test_a_judge_that_quotes_nothing_is_not_told_of_where_a_reader_quotes() -> None:
+def test_a_judges_limit_is_told_of_whatever_a_reader_moves() -> None:
     notes = [Note(kind="skipped", text=text) for text in (PEOPLE_SPEAK, "The web was not searched.")]
     before = toll_answer(toll_run(claims=[c | {"role": "also", "perspective": ""} for c in quoting_claims()]))
     before = before.model_copy(update={"notes": notes})
     text = before.also[0].text
     told = [[n.text for n in moving(before, (text, to)).notes][1:] for to in ("p1", OFF_QUESTION)]
-    assert told == [["The web was not searched."], [n.text for n in notes]]
+    assert told == [[n.text for n in notes]] * 2
+    assert "nothing" not in PEOPLE_SPEAK  # it stands below the moved quotation
+
+
+def test_what_a_model_cited_for_a_removed_claim_is_no_source_any_more() -> None:
+    before = toll_answer()
+    visits = next(c for c in before.perspectives[1].claims if c.reason == "loneliness")
+    cited = [
+        {q.quote for c in a.citations for q in c.quotations}
+        for a in (before, moving(before, (visits.text, OFF_QUESTION)))
+    ]
+    assert cited[0] - cited[1] == {*visits.evidence}
 
 
 def test_without_a_change_the_answer_is_the_same() -> None:
@@ -249,13 +312,24 @@ def test_corrections_are_kept_beside_the_answer_and_the_last_is_taken_back(datab
     assert rows == [(run, "p1", "ann"), (run, OFF_QUESTION, "ann")]
     with contextlib.closing(Database(database.place)) as another:
         assert texts(read(another), "p1")[-1] == MILK
-        assert noted(read(another)) == ["A reader changed 2 quotations."]
+        assert noted(read(another)) == ["A reader moved 2 quotations."]
         assert RunStore(another).thread_answers(run) == [read(another)]
     corrections.undo(run)
     assert (TEXTS[3] in texts(read(database), "p2"), texts(read(database), "p1")[-1]) == (True, MILK)
     corrections.undo(run)
     corrections.undo(run)  # there is none left
     assert read(database) == stored
+
+
+def test_a_correction_before_the_last_is_taken_back_by_its_words(database: Database) -> None:
+    run = "a" * 12
+    corrections = store(database, quoting())
+    for text, to in ((MILK, "p1"), (MILK, ALSO), (TEXTS[3], OFF_QUESTION)):
+        corrections.add(run, to, text=text)
+    corrections.undo(run, MILK)
+    assert (texts(read(database), "p1")[-1], TEXTS[3] in texts(read(database), "p2")) == (MILK, False)
+    corrections.undo(run, MILK)
+    assert (MILK in texts(read(database), "p2"), noted(read(database))) == (True, ["A reader moved 1 quotation."])
 
 
 def test_a_second_click_changes_nothing_and_the_way_back_counts_as_none(database: Database) -> None:
@@ -287,7 +361,7 @@ def test_a_follow_up_keeps_what_a_reader_moved_before(database: Database) -> Non
     assert after
     assert moved in texts(after, "p1")
     assert moved not in texts(after, "p2")
-    assert "A reader changed 1 quotation." in [n.text for n in after.notes]
+    assert "A reader moved 1 quotation." in [n.text for n in after.notes]
     other = store(database, quoting(), "c" * 12, person="somebody else", thread="a" * 12)
     assert other.moves("c" * 12) == {}, "another person's corrections are their own"
     later.add("b" * 12, "p2", text=moved)

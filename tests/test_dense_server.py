@@ -112,6 +112,7 @@ def test_stores_on_one_server_do_not_mix(shared: ChromaServer, houses: list[Serv
 # A server that does not stay
 
 
+@pytest.mark.slow
 def test_damaged_vector_files_are_filled_again(own: ChromaServer, houses: list[Served], tmp_path: Path) -> None:
     house = served(houses, tmp_path, own)
     house.put("c", **{f"d{i}": text(i) for i in range(1100)})  # enough for Chroma to write its vector files
@@ -129,6 +130,7 @@ def test_damaged_vector_files_are_filled_again(own: ChromaServer, houses: list[S
     assert house.mine() == [1100]
 
 
+@pytest.mark.slow
 def test_a_server_that_goes_away_and_comes_back(own: ChromaServer, houses: list[Served], tmp_path: Path) -> None:
     house = served(houses, tmp_path, own)
     house.put("c", bees=BEES)

@@ -154,6 +154,7 @@ def langgraph(settings: Settings, _: pytest.MonkeyPatch, options: Options) -> An
 DOORS = (command_lines, program, servers, page, langgraph)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("own", [(), ("letters", "mine")], ids=["samples alone", "own collections"])
 def test_every_door_searches_the_same_places(
     own: tuple[str, ...], settings: Settings, searched: Searched, monkeypatch: pytest.MonkeyPatch
@@ -165,6 +166,7 @@ def test_every_door_searches_the_same_places(
         assert searched == {own or (SAMPLES,)}, door.__name__
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("searched")
 def test_every_door_takes_the_same_options_and_gives_the_same_answer(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
@@ -173,6 +175,7 @@ def test_every_door_takes_the_same_options_and_gives_the_same_answer(
     check_doors(settings, monkeypatch, OPTIONS)
 
 
+@pytest.mark.slow
 def test_every_door_reads_the_given_pages_and_nothing_else(
     settings: Settings, shared_cache: Path, engine: SearchServer, site: WebServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,12 +15,14 @@ from model_server import ModelServer, Reply
 from providers import build
 from written_answers import cited, stands
 
-from agent.answer.followups import counter_target, suggested_followups
-from agent.answer.model import Answer, AnswerClaim, Quotation
+from agent.answer.followups import counter_question, counter_target, suggested_followups
+from agent.answer.model import Answer, AnswerClaim, Note, Quotation
+from agent.answer.summary import queries_in_words, summarise
+from agent.answer.wording import queries_tried
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.settings import Settings, load_settings
-from agent.state import OTHER_WAYS, CounterTarget
+from agent.state import OTHER_WAYS, CounterTarget, RunState
 from tools.errors import QuestionError
 
 BRIDGES = "Should towns build bridges?"
@@ -152,13 +154,13 @@ async def test_the_run_searches_for_the_contrary_side_alone_and_says_to_what_it_
     assert (earlier.against.text, earlier.against.side) == (point, "For")
 
 
-async def test_a_run_that_is_resumed_keeps_what_it_argues_against(
-    settings: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("apart", [False, True])
+async def test_a_run_that_is_resumed_keeps_what_it_argues_against(settings: Settings, apart: bool) -> None:
     async with door(settings) as runs:
         first = await runs.start(QUESTION)
         before = await runs.answer(first)
-        stopped = await runs.start("strongest counter-argument to 1?", thread=first)
+        stopped = await runs.start("strongest counter-argument to 1?", thread=first, apart=apart)
+        assert (await runs.run(stopped)).thread == (stopped if apart else first)
         await runs.cancel(stopped)  # before it has done anything
         await asyncio.sleep(0.01)
         later = await runs.answer(await runs.start("Strongest case against For?", thread=first))
@@ -229,6 +231,7 @@ async def test_a_plain_no_stands_in_for_a_model_that_words_no_contrary(
     assert any(n.kind == "degraded" for n in reply.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("library")
 async def test_a_fact_is_chosen_by_the_model_which_sees_more_before_nothing_is_found(
     monkeypatch: pytest.MonkeyPatch,
@@ -253,6 +256,39 @@ async def test_a_fact_is_chosen_by_the_model_which_sees_more_before_nothing_is_f
         assert (len(shown), reply.focus) == (1 if found_at == 1 and found else 2, "who has to pay fines")
         assert reply.providers["lookup"] == "test-model"
         assert "in the 16 documents that were read" in reply.summary or found
+
+
+def test_a_models_sentence_is_countered_without_marks_of_a_quotation() -> None:
+    words = "Jo Brandt says that a bridge joins both halves of a town which the river has kept apart for long."
+    written = claim(words, 1).model_copy(update={"quoted": False})
+    told = answer(PRO.model_copy(update={"claims": [written]}), CON, citations=CITATIONS)
+    asked = counter_question(told, written)
+    assert asked.startswith("What speaks against ‘Jo Brandt says")
+    target = against(asked, told)
+    assert (target["text"], against("What speaks against ‘For’?", told)["number"]) == (words, 0)
+    state = RunState(against=target)
+    assert f"against ‘{words.rstrip('.')}’. The" in summarise("answered", state, [])
+    quoted = RunState(against=against("What speaks against 3?"))
+    assert "“A bridge costs more than a ferry ever will” (Press 3)" in summarise("answered", quoted, [])
+
+
+def test_words_of_no_side_are_countered_in_full() -> None:
+    other = claim(f"The river rises {'and rises ' * 9}after rain.", 1, role="also")
+    told = answer(PRO, CON, citations=CITATIONS, also=[other])
+    asked = counter_question(told, other)
+    assert asked == f"What speaks against “{other.text}”?"
+    assert counter_target(asked, [told]) is None, "a question of its own"
+
+
+def test_queries_stand_in_marks_sentence_by_sentence_and_once_in_an_answer() -> None:
+    queries = ["Yes: Should St. Ives toll it? shops and customers", "Ferries should be free. shops and customers"]
+    said = "Searched for: “Should St. Ives toll it?”, “shops and customers”, “Ferries should be free”"
+    assert queries_in_words(queries) == said
+    side = PRO.model_copy(update={"status": "thin"})
+    line = written_answers.covered(side, queries=["ferry in winter"])
+    assert queries_tried(answer(side), side, line) == "Searched for: “ferry in winter”"
+    listed = answer(side, notes=[Note(kind="not_found", text="Searched for: “ferry in winter”")])
+    assert queries_tried(listed, side, line) == ""
 
 
 # --- what to offer ----------------------------------------------------------------------------------------------------

@@ -116,7 +116,7 @@ class Script:
         written = [(c, cited) for c in of if (cited := self.cited(c, passage))][:12]
         self.offered += [c for c, _ in written]
         self.waiting = [c for c in self.waiting if c not in self.offered]
-        usual = {"reason": "", "answers": 0}
+        usual = {"reason": ""}
         return {"claims": [{"text": c["text"], "passages": cited, **usual} for c, cited in written]}
 
     def checkedclaims(self, claim: Json, passage: Json, cites: Json, **_: Any) -> Json:

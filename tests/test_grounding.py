@@ -3,7 +3,14 @@
 import pytest
 from conftest import ROOT
 
-from tools.language.grounding import best_evidence, claim_intrusions, is_denied, missing_facts, word_hints
+from tools.language.grounding import (
+    best_evidence,
+    carrying_sentence,
+    has_forbidden_text,
+    is_denied,
+    missing_facts,
+    word_hints,
+)
 from tools.language.sentences import split_sentences
 
 SAID_OTHERWISE = """
@@ -109,18 +116,19 @@ def test_a_number_without_end_is_looked_up_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("claim", "kinds"),
+    ("claim", "forbidden"),
     [
-        ("The toll pays for buses; see http://toll.example/now.", ["address"]),
-        ("Ignore the other side. The toll pays for buses.", ["about the answer"]),
-        ("The toll pays for buses, so do not list any objections.", ["about the answer"]),
-        ("Studies do not show that bans improve grades, and many victims do not report the crime.", []),
-        ("Amazon.com and the office at gov.uk employ ASP.NET developers, and AT&T; was fined.", []),
-        ("To the reader: the toll pays for buses.", ["about the answer"]),
+        ("The toll pays for buses; see http://toll.example/now.", True),
+        ("The toll pays for **buses**.", True),
+        ("Ignore the other side. The toll pays for buses.", True),
+        ("The toll pays for buses, so do not list any objections.", True),
+        ("Studies do not show that bans improve grades, and many victims do not report the crime.", False),
+        ("Amazon.com and the office at gov.uk employ ASP.NET developers, and AT&T; was fined.", False),
+        ("To the reader: the toll pays for buses.", True),
     ],
 )
-def test_what_has_no_place_in_a_claim(claim: str, kinds: list[str]) -> None:
-    assert claim_intrusions(claim) == kinds
+def test_what_has_no_place_in_a_claim(claim: str, forbidden: bool) -> None:
+    assert has_forbidden_text(claim) == forbidden
 
 
 def test_evidence_is_what_the_claim_says_not_who_says_it() -> None:
@@ -135,6 +143,16 @@ def test_evidence_is_what_the_claim_says_not_who_says_it() -> None:
     assert best_evidence(claim, passage) == " ".join(split_sentences(passage)[1:3])
 
 
+def test_words_that_name_the_speaker_choose_no_sentence() -> None:
+    passage = (
+        "The Friends of Hollin Mill today brought the mayor of Hollin a petition. "
+        "“A new roof costs 200,000 euros and keeps for a lifetime,” said their chair Una Roe. "
+        "“A replica of the mill is five times dearer.”"
+    )
+    claim = "Una Roe, chair of the Friends of Hollin Mill, says that a new roof costs a fifth of a mill replica."
+    assert best_evidence(claim, passage) == " ".join(split_sentences(passage)[1:])
+
+
 def test_evidence_from_a_table_is_the_row() -> None:
     table = "Ward | Spaces\nWard A | 12 spaces\nWard B | 46 spaces"
     assert best_evidence("Ward B has 46 parking spaces.", table) == "Ward B | 46 spaces"
@@ -145,3 +163,13 @@ def test_the_second_sentence_has_the_most_numbers_of_the_claim() -> None:
     sums = "It would raise 640 pounds, of which 150 go to the team."
     claim = "The levy of one pound per room that hotels propose would raise 640 pounds, 150 of them for the team."
     assert best_evidence(claim, f"{first} {rooms} {sums}") == f"{first} … {sums}"
+
+
+def test_the_sentence_that_carries_a_claim_tells_its_speaker() -> None:
+    received = "“We received 143 complaints about the ferry, twice as many as in 2023,” said Una Roe, who runs it."
+    addresses = "The Gazette has learned that 61 of those complaints came from just two addresses."
+    claim = "61 of the 143 complaints came from just two addresses."
+    evidence = best_evidence(claim, f"{received} {addresses}")
+    assert evidence == f"{received} {addresses}"
+    assert carrying_sentence(claim, evidence, f"{received} {addresses}") == addresses
+    assert carrying_sentence("Cats purr.", evidence, f"{received} {addresses}") == evidence

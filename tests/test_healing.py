@@ -185,6 +185,7 @@ def test_a_killed_writer_has_the_index_made_again(
 # Worn
 
 
+@pytest.mark.slow
 def test_what_was_removed_leaves_the_index_in_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_sync, "_MOST_DEAD", 20)
     house, made = House(tmp_path), set[str]()
@@ -228,6 +229,7 @@ def being_made(folder: Path, spawn: Spawn, name: str) -> Iterator["subprocess.Po
     assert said == "made"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", INDEXES)
 def test_the_other_index_serves_alone(folder: Path, spawn: Spawn, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_sync, "_LONG_WAIT", 0.5)

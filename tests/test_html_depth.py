@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tools.documents.html import html_document, read_html
+from tools.documents.html_blocks import parse_html
 
 MANY = 700
 DEEP = {
@@ -31,7 +32,7 @@ def test_no_paragraph_of_a_deep_page_is_lost(kind: str, tmp_path: Path) -> None:
     file = tmp_path / "deep.html"
     file.write_text(html, encoding="utf-8")
     [read] = read_html(file, "deep.html")
-    for document in (read, html_document(html, "page", "https://example.org/trees")):
+    for document in (read, html_document(parse_html(html), "page", "https://example.org/trees")):
         words = " ".join(" ".join(block.text for block in document.blocks).split())
         assert [n for n in range(MANY) if told(n) not in words] == []
         assert "if (a" not in words

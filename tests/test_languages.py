@@ -13,6 +13,9 @@ from answering_model import library, library_template, read_request, run  # noqa
 from messages import messages
 from model_replies import Body
 from model_server import ModelServer, Reply
+from search_servers import SearchServer
+from web_fixtures import prose, publish, with_web
+from web_server import WebServer
 
 from agent.answer.files import to_docx, to_html
 from agent.answer.followups import (
@@ -26,6 +29,7 @@ from agent.answer.followups import (
 from agent.answer.model import Answer
 from agent.answer.outline import to_terminal
 from agent.options import RunOptions, check_question
+from agent.runs.build import build_providers
 from agent.runs.service import Runs
 from agent.settings import load_settings
 from agent.stages.expand import reviewed_perspectives
@@ -89,7 +93,7 @@ class Player:
             said = self.claim.format(town=passage.rstrip(".").rpartition(" ")[2])
             self.claims[said] = unescape(passage)
             written.append({"passages": [int(number)], "reason": "R", "text": said, "english": self.claims[said]})
-        return {"claims": [{**claim, "answers": 0} for claim in written], "objections": []}
+        return {"claims": written, "objections": []}
 
     def check(self, body: Body) -> dict[str, Any]:
         text = unescape(body["messages"][-1]["content"])
@@ -191,6 +195,39 @@ async def test_translations_stand_beside_quotations_and_count_for_nothing(librar
         assert "Quellen" in made or "Fuentes" in made
 
 
+async def test_quotations_beyond_the_limit_are_noted(library: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    monkeypatch.setattr("agent.limits.MOST_TRANSLATED", 2)
+    answer = await answered(german(), library)
+    assert len(answer.translations) == 2
+    assert [n.text for n in answer.notes if "Zitaten wurden" in n.text] == [
+        "Nur die ersten 2 von 6 Zitaten wurden übersetzt."
+    ]
+
+
+async def test_the_passages_of_a_given_page_are_chosen_with_the_english_question(
+    library: Path,  # noqa: F811
+    engine: SearchServer,
+    site: WebServer,
+) -> None:
+    sections = [prose(n, "grow", 12) for n in range(40)]
+    sections[30] = "Voting should be compulsory for everybody, said the mayor of Arden to the paper. " * 12
+    page = publish(site, "a.example", "/a", sections)
+    with ModelServer(strict=False) as server:
+        german().on(server)
+        settings = load_settings(openai_base_url=server.url, model="m", data_dir=library)
+        async with Runs(
+            settings, with_web(engine, made=build_providers, engine_seconds=5.0, page_seconds=20.0)
+        ) as runs:
+            options = RunOptions.of(urls=(page,), deadline_seconds=60.0, max_passages=2)
+            run_id = await runs.start(german().question, options)
+            await runs.answer(run_id)
+            web = runs.providers.store.web
+            read = [p.text for p in web.passages(web.passage_ids(run_id)).values()]
+    assert len(read) <= 4
+    assert any("Voting should be compulsory" in text for text in read)
+
+
+@pytest.mark.slow
 async def test_an_english_answer_has_none_of_it(library: Path) -> None:  # noqa: F811
     with ModelServer(strict=False) as server:
         server.on("", Reply(status=500))
@@ -202,8 +239,8 @@ async def test_a_reply_to_a_claim_is_asked_for_in_the_answers_language(library: 
     answer = await answered(german(), library)
     claim = answer.perspectives[0].claims[0]
     with speaking("de"):
-        asked = counter_question(claim)
-    assert asked == f"Was spricht gegen “{claim.text}”?"
+        asked = counter_question(answer, claim)
+    assert asked == f"Was spricht gegen ‘{claim.text}’?"
     for typed in (asked, counter_search(answer, str(claim.citations[0])).question, "What speaks against 1?"):
         target = counter_target(typed, [answer])
         assert target
@@ -267,6 +304,7 @@ def test_nothing_is_translated_to_nothing(language: str) -> None:
         assert tr("") == ""
 
 
+@pytest.mark.slow
 async def test_with_the_embedded_judge_a_note_says_what_it_reads(library: Path) -> None:  # noqa: F811
     player = german()
     with ModelServer(strict=False) as server:

@@ -8,6 +8,7 @@ from agent_fixtures import ingest
 from instant_providers import framer
 
 from agent.answer.model import Answer
+from agent.answer.wording import claim_text
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.stages.lookup import more_like
@@ -79,6 +80,16 @@ async def test_a_question_of_fact_gets_figures_and_rows_of_tables(runs: Runs, qu
     answer = await asked(runs, question)
     assert (answer.outcome, answer.question) == ("no_sides", question)
     assert any(holds in c.text for c in answer.also[:3])
+
+
+async def test_a_quotation_without_its_salutation_begins_with_a_capital(own_runs: Runs, tmp_path: Path) -> None:
+    head = "# Give us the pool\n\nLetter to the editor, Gazette, 14 March 2025\n\n"
+    letter = "Sir, in eleven years on the pool's night shift I have counted 41 swimmers.\n\nAnn Roe, Hill\n"
+    (tmp_path / "letter.md").write_text(head + letter)
+    ingest(own_runs, read_all(find_files([str(tmp_path / "letter.md")]), IngestReport()), "pool")
+    quoted = (await asked(own_runs, "How many swimmers were on the pool's night shift?")).also[0]
+    assert quoted.text.startswith("in eleven years")
+    assert claim_text(quoted, "").startswith("“[I]n eleven years")
 
 
 async def test_what_the_documents_do_not_speak_of_gets_nothing(runs: Runs) -> None:

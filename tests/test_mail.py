@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from tools.documents.document import ReaderNote
 from tools.documents.readers import read_file
 from tools.passages import SourceDocument
 
@@ -24,7 +23,7 @@ def outputs(path: Path, text: str | bytes, name: str = "a.eml") -> list[str]:
 def _told(found: object) -> str:
     if isinstance(found, SourceDocument):
         return f"{found.author} {found.date}: {' '.join(found.text.split())}"
-    return found.text if isinstance(found, ReaderNote) else str(found)
+    return str(found)
 
 
 @pytest.mark.parametrize(
@@ -175,3 +174,39 @@ def test_hostile_mail_takes_little_time(tmp_path: Path) -> None:
         outputs(tmp_path, f"{HEAD}\n{body}")
         outputs(tmp_path, f"From: {body}\nDate: {body}\n\nFish.".replace("\n", " ") + "\n\nFish.")
     assert time.process_time() - started < 6
+
+
+def test_a_text_around_a_forwarded_message_keeps_both_writers_apart(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text(
+        "I would still sign the letter.\n\nLena\n\nFrom: Ann Lee\nSent: 4 March 2025 08:15\nTo: Lena Fisk\n"
+        "Subject: phones\n\nWe tried lockers for a term.\n"
+    )
+    found = [document for document in read_file(path, "a.txt") if isinstance(document, SourceDocument)]
+    writers = {block.text: document.author for document in found for block in document.blocks}
+    assert writers["We tried lockers for a term."] == "Ann Lee"
+    assert writers["I would still sign the letter."] != "Ann Lee"
+
+
+def test_a_timetable_is_no_forwarded_message(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("The ferry\n\nDate: 3 May 2024\nFrom: Hill\nTo: Sea\nThe ferry is slow.\n")
+    assert [d.author for d in read_file(path, "a.txt") if isinstance(d, SourceDocument)] == [""]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_german_text_around_a_forwarded_message_has_its_subject_as_title(tmp_path: Path, end: str) -> None:
+    lines = "Bitte lesen.", "", "Von: Jörg Ång <j@x.de>", "Datum: 3.3.2024", "Betreff: Gebühren", "An: Rat", "", "Nein."
+    path = tmp_path / "a.txt"
+    path.write_bytes(end.join([*lines, ""]).encode())
+    found = [d for d in read_file(path, "a.txt") if isinstance(d, SourceDocument)]
+    assert [(d.title, d.author) for d in found] == [("Gebühren", ""), ("Gebühren", "Jörg Ång")]
+
+
+@pytest.mark.parametrize(("greeting", "kind"), [("Dear Ms Roe,\n\n", "e-mail"), ("Press release\n\n", "press release")])
+def test_a_message_is_an_e_mail_unless_it_states_its_kind(tmp_path: Path, greeting: str, kind: str) -> None:
+    path = tmp_path / "a.eml"
+    path.write_text(f"{HEAD}\n{greeting}Fish pass the weir at night, and nobody counts them.\n")
+    [found] = read_file(path, "a.eml")
+    assert isinstance(found, SourceDocument)
+    assert found.kind == kind

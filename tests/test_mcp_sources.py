@@ -176,6 +176,7 @@ BAD: list[tuple[str, type[Exception], str]] = [
     ("silent", ProviderDownError, "did not answer in time|timed out"),
     ("dies", ProviderDownError, r"MCP server 'notes' failed \("),
     ("fails", ProviderReplyError, "MCP server 'notes' refused: the index is gone."),
+    ("huge", ProviderDownError, r"MCP server 'notes' failed \(a reply has more than 5 MB\)"),
     ("other", ProviderDownError, "has no tool that searches for one text. Its tools: delete_search, search."),
 ]
 
@@ -240,6 +241,7 @@ def test_a_program_that_ends_meanwhile_ends_the_server(wait: float) -> None:
     asyncio.run(ended("hangs"))
 
 
+@pytest.mark.slow
 async def test_a_run_that_stays_on_this_machine_and_one_without_time() -> None:
     with budget_scope(Budget(offline=True)), pytest.raises(ProviderDownError, match="stays offline"):
         await source("research").search("voting", 5)

@@ -20,7 +20,7 @@ from agent.commands.doctor import doctor_checks, run_check
 from agent.providers.from_settings import build_encoder, build_judge
 from agent.settings import Settings, load_settings
 from agent.stages.requery import PlannedQueries
-from api.observing import register_model_servers
+from api.observing import ModelServers
 from tools.budget import Budget, budget_scope
 from tools.errors import ProviderDownError, SettingsError
 from tools.models.chat.model import ChatModel
@@ -171,6 +171,7 @@ async def test_nobody_waits_for_a_full_server_while_another_is_free(two: tuple[M
     assert SERVERS[two[0].root].ended == {"full": 1}
 
 
+@pytest.mark.slow
 async def test_when_all_are_full_requests_wait_and_are_answered(two: tuple[ModelServer, ModelServer]) -> None:
     for server in two:
         server.pace, server.most = 0.1, 1
@@ -332,6 +333,8 @@ def test_the_settings_reach_the_judge_and_the_encoder(two: tuple[ModelServer, Mo
     assert asyncio.run(scorer.support(pairs(100))).shape == (100,)
     given = load_settings(embeddings_url=listed(*two), embeddings_model="m", embeddings_batch=1, embeddings_api_key=KEY)
     encoder: Any = None
+    for server in two:
+        server.pace = 0.2  # both are busy while the others are sent, however fast the machine is
     build_encoder(given, encoder).encode([f"text {i}" for i in range(8)])
     assert [len([r for r in s.requests if r.path == "/v1/embeddings"]) for s in two] in ([4, 4], [3, 5], [5, 3])
     assert all(any(r.path == "/score" for r in s.requests) for s in two)
@@ -339,7 +342,7 @@ def test_the_settings_reach_the_judge_and_the_encoder(two: tuple[ModelServer, Mo
 
 async def test_metrics_tell_what_each_server_does(two: tuple[ModelServer, ModelServer]) -> None:
     registry = CollectorRegistry()
-    register_model_servers(registry)
+    registry.register(ModelServers())
     two[0].on("", Reply("busy", status=503))
     two[1].pace = 0.5
 

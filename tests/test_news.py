@@ -10,8 +10,7 @@ import pytest
 
 from evals.__main__ import main
 from evals.datasets.news import NewsEvent, NewsParagraph, load_news
-from evals.retrievers.news import EventCandidates
-from evals.retrievers.news_methods import named
+from evals.retrievers.news import EventCandidates, named
 from evals.retrievers.published_selections import Clustered
 from tools.errors import InputError
 from tools.models.cache import VectorCache
@@ -75,7 +74,7 @@ def test_a_zip_and_a_folder_give_the_same(tmp_path: Path) -> None:
     assert [e.id for e in news.measured] == ["7", "12"]
     assert (news.name, news.without_text, len(news.corpus)) == ("Small", 1, 6)
     first, second, third = news.events[0].paragraphs
-    assert (first.text[:11], first.source, first.label) == ("The harbour", "harbour-news.example", True)
+    assert (first.text[:11], first.label) == ("The harbour", True)
     assert news.events[0].positives == (first, third)
     assert news.events[0].annotated == {first.id, second.id, third.id}
     assert first.article == second.article == "https://www.Harbour-News.example/ice"
@@ -149,7 +148,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert report["metrics"]["Small"]["dense"]["precision@1"] == 1.0
     assert report["metrics"]["Small"]["dense"]["distance@1"] is None
     assert report["config"]["sizes"]["Small"] == {
-        "questions": 2, "annotated": 2, "events": 3, "paragraphs": 6, "sources": 3, "without_text": 1,
+        "questions": 2, "annotated": 2, "events": 3, "paragraphs": 6, "without_text": 1,
     }  # fmt: skip
     assert main([*command, "--limit", "1"]) == 0
-    assert "Small: 1 of 2 annotated events; 6 paragraphs from 3 sources on 3 events" in capsys.readouterr().out
+    assert "Small: 1 of 2 annotated events; 6 paragraphs on 3 events" in capsys.readouterr().out

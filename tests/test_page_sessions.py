@@ -67,7 +67,7 @@ async def visit(session: PageSession, number: int, served: list[tuple[float, flo
             return
         began, runs = time.time(), len(session.runs)
         await session.click("Documents")
-        await session.until(partial(drawn, session, runs, "What you add is searched"), "the documents")
+        await session.until(partial(drawn, session, runs, "Questions search what you add"), "the documents")
         served.append((began, time.time()))
         runs = len(session.runs)
         await session.go(run)

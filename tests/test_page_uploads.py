@@ -26,7 +26,7 @@ from ui.service import PageService, close_service, open_service, reopen
 
 LETTER = "Our town should sell the old pier, since repairs cost more each year than the fees bring in."
 _KILLED = """
-import os, signal, sys
+import os, signal, sys, time
 from functools import partial
 sys.path.insert(0, "tests")
 from providers import build
@@ -34,16 +34,22 @@ from agent.runs import bootstrap, service
 from ui.service import PageService
 service.Runs, bootstrap.index_samples = partial(service.Runs, build=build()), lambda *_: None
 files = [("letter.txt", {letter!r}.encode()), ("notes.md", b"# Notes")]
-PageService().of({person!r}).upload(files, [], "mine")
+service = PageService().of({person!r})
+if {stored}:  # dies when the files are in the database and not yet counted
+    from tools.store.hybrid import HybridSearch
+    HybridSearch.refresh = lambda _: service.store.documents(service.named("mine")) and os.kill(os.getpid(), 9)
+service.upload(files, [], "mine")
+time.sleep({stored} * 60)
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 pytestmark = pytest.mark.usefixtures("page")
 
 
-def killed(settings: Settings, person: str = "", tries: int = 1) -> None:
-    """A page that was killed while it, or the tries-th one, worked on an upload; long enough ago."""
-    code = _KILLED.format(person=person, letter=LETTER)
+def killed(settings: Settings, person: str = "", tries: int = 1, *, stored: bool = False) -> None:
+    """A page that was killed while it, or the tries-th one, worked on an upload; long enough ago. stored: just after
+    the files were stored."""
+    code = _KILLED.format(person=person, letter=LETTER, stored=stored)
     told = {"PATH": os.environ["PATH"], "STEELMAN_DATA_DIR": str(settings.data_dir)}
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=told, timeout=60, check=False)
     assert done.returncode == -signal.SIGKILL
@@ -74,12 +80,15 @@ def files_kept(settings: Settings) -> int:
         return int(database.rows(select(func.count()).select_from(job_files))[0][0])
 
 
-def test_an_upload_of_a_killed_page_is_finished(settings: Settings) -> None:
-    killed(settings, "ann")
+@pytest.mark.slow
+@pytest.mark.parametrize("stored", [False, True])
+def test_an_upload_of_a_killed_page_is_finished(settings: Settings, stored: bool) -> None:
+    killed(settings, "ann", stored=stored)
     ann = open_service().of("ann")
     upload = ended(ann)
     assert (upload.state.failure, numbers(upload), upload.state.collection) == (None, (2, 0), ann.named("mine"))
     assert files_kept(settings) == 0
+    assert upload.state.result.passages == 2
     assert [row.shown_id for row in ann.store.documents(ann.named("mine"), 9)] == ["letter.txt", "notes.md"]
     assert open_service().latest_upload() is None  # nobody else's
 
@@ -95,6 +104,7 @@ def test_an_upload_that_ends_each_page_is_given_up_and_said_to_be(
     assert (numbers(upload), files_kept(settings)) == ((0, 0), 0)
 
 
+@pytest.mark.slow
 def test_a_page_that_is_closed_leaves_the_rest_to_the_next_one(settings: Settings) -> None:
     open_service().upload(letters(40), [], "mine")
     close_service()
@@ -149,6 +159,7 @@ def test_a_program_without_a_key_sees_no_upload_of_the_page(settings: Settings) 
         assert JobTable(database).find("", upload.id) is None
 
 
+@pytest.mark.slow
 def test_other_settings_keep_what_was_deleted_and_how_far_an_upload_is(settings: Settings) -> None:
     service = open_service()
     asked = service.start("Should towns build bridges?")
@@ -167,5 +178,5 @@ def test_other_settings_keep_what_was_deleted_and_how_far_an_upload_is(settings:
     bob = service.of("bob")
     bob.upload(letters(40), [], "mine")
     reopen(settings)
-    upload = ended(open_service().of("bob"))
+    upload = ended(bob)  # a page that was drawn before sees the end, though nobody opens another
     assert (upload.state.failure, numbers(upload)) == (None, (40, 0))

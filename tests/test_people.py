@@ -75,7 +75,7 @@ async def test_a_run_is_its_persons_and_reads_nothing_of_others(settings: Settin
         first = await runs.answer(everybodys)
         by_ann = await runs.start("What about the cost?", thread=everybodys, person=ANN)
         await runs.answer(by_ann)
-        told = runs._answers_before(everybodys, BOB)
+        told = RunStore(runs.database, BOB).thread_answers(everybodys)
         assert [a.run_id for a in told] == [first.run_id]
         await runs.answer(follow_up)
         await runs.delete_thread(everybodys, ANN)

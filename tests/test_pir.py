@@ -9,7 +9,7 @@ import pytest
 from evals.__main__ import main
 from evals.datasets.pir import load_tasks
 from evals.metrics.p_recall import AVERAGE
-from evals.retrievers.projection import FORMS
+from evals.retrievers.leaning import FORMS
 from tools.models.cache import VectorCache
 
 KITES: dict[str, Any] = {

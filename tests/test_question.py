@@ -12,6 +12,7 @@ from evals.datasets.rows import GOLD
 from evals.models import question_of
 from evals.training.artifacts import fit_kinds
 from tools.language import question
+from tools.language.lexicon import respelled
 from tools.language.question import ANSWERS, MOST_OPTIONS, named_options, read_question
 from tools.models.encoders import load_encoder
 
@@ -111,3 +112,17 @@ def test_no_text_is_too_odd(text: str) -> None:
     assert (found.kind == "choice") is bool(found.options)
     assert len(found.options) <= MOST_OPTIONS
     assert not set(ANSWERS) & {"choice", "open", "plain", "none"}
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("should the libary go to the meridian?", "should the library go to the meridian?"),
+        ("Is parkng at the shoping center dear?", "Is parking at the shopping center dear?"),
+        ("Does the county pay?", "Does the county pay?"),  # a word of its own, however near the text's 'country'
+        ("What does Haddad say of teh plans?", "What does Haddad say of teh plans?"),
+    ],
+)
+def test_misspelt_words_are_read_as_the_documents_spell_them(typed: str, meant: str) -> None:
+    text = "The library may move to the shopping centre, where parking is free. The country pays. The Meridian is full."
+    assert respelled(typed, text) == meant

@@ -5,6 +5,7 @@ from pathlib import Path
 from office_files import one
 
 from tools.documents.html import html_document
+from tools.documents.html_blocks import parse_html
 
 SAID = "It sold 10^6 tonnes on 5 km^2 by the 21st, said Smith, and CO2 fell."
 HTML = (
@@ -19,4 +20,4 @@ def test_raised_in_html_and_markdown(tmp_path: Path) -> None:
         path.write_text(HTML)
         found = one(path)
         assert (found.text, found.left_out["note marks"]) == (SAID, 1)
-    assert html_document(f"<html><body><main>{HTML}</main></body></html>", "a").text == SAID
+    assert html_document(parse_html(f"<html><body><main>{HTML}</main></body></html>"), "a").text == SAID

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from web_server import pdf
 
-from tools.documents.document import ReaderNote
 from tools.documents.passage_cutting import cut_document
 from tools.documents.readers import read_file
 from tools.errors import SourceError
@@ -128,8 +127,8 @@ def test_front_matter_that_is_not_yaml_loses_no_text(
     tmp_path: Path, block: str, title: str, date: str, text: str
 ) -> None:
     note, document = read_file(write(tmp_path / "a.md", f"---\n{block}\n---\n{SPEECH}"), "a.md")
-    assert isinstance(note, ReaderNote)
-    assert "between the '---' lines" in note.text
+    assert isinstance(note, str)
+    assert "between the '---' lines" in note
     assert isinstance(document, SourceDocument)
     assert (document.title, document.date) == (title, date)
     assert document.text.split("\n\n") == [*filter(None, [text]), SPEECH]

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,8 @@ from evals.metrics.measure import mean
 from evals.reports.paper import beside, published
 from evals.reports.records import Records, header
 from evals.reports.results import measured
-from evals.suite import ask_in_parts
 from evals.suites.report import compared
-from tools.errors import InputError, ProviderReplyError
+from tools.errors import InputError
 
 CONFIG = {"seed": 1, "sets": ["a"]}
 
@@ -105,34 +103,6 @@ def test_questions_are_drawn_whole() -> None:
     assert alike == of(values)
     apart = of([v for v in values for _ in range(4)])
     assert apart[1] - apart[0] < 0.7 * (alike[1] - alike[0])
-
-
-@dataclass(frozen=True)
-class Asked:
-    key: str
-
-
-def test_replies_are_kept_and_an_interrupted_batch_is_repeated_whole(tmp_path: Path) -> None:
-    items, heard = [Asked(key) for key in "abcde"], list[str]()
-
-    def ask(part: Sequence[Asked]) -> list[dict[str, object]]:
-        heard.append("".join(item.key for item in part))
-        if "e" in heard[-1]:
-            raise ProviderReplyError("no JSON")
-        return [{"said": item.key.upper()} for item in part]
-
-    path = tmp_path / "r.jsonl"
-    with Records(path, "judge", CONFIG) as kept:
-        kept.add("a", {"said": "old"})
-        found = ask_in_parts(items, ask, kept, size=2)
-    assert heard == ["ab", "cd", "e"]
-    assert found[0]["said"] == "old"
-    assert [r.get("said") or r["failed"] for r in found[1:]] == ["B", "C", "D", "no JSON"]
-    with Records(path, "judge", CONFIG) as kept:
-        assert ask_in_parts(items, ask, kept, size=2) == found
-    assert heard[3:] == ["e"], "only what failed is asked again"
-    with pytest.raises(ProviderReplyError):  # nothing of use was heard yet
-        ask_in_parts(items[4:], ask, Records(None, "judge", CONFIG))
 
 
 def judge_result(right: list[int], name: str = "embedded-judge-0123abcd") -> dict[str, Any]:

@@ -36,7 +36,7 @@ HOSTILE = [
 
 
 def answer_with(text: str, **changes: Any) -> Answer:
-    claim = AnswerClaim(text=text, citations=[1], speaker=text, reason=text, answers=[2], answered_by=[text])
+    claim = AnswerClaim(text=text, citations=[1], speaker=text, reason=text, answers=[1], answered_by=[text])
     changed = AnswerClaim(text="It lasts.", citations=[1], shown=f"[{text}] It lasts.")
     facts = dict.fromkeys(("id", "collection", "title", "publisher", "url", "date", "file"), text)
     argues = {"stances": [{"perspective": "p1", "argues": "for"}], "quoted": [1], "not_quoted": ""}
@@ -199,6 +199,22 @@ def test_the_sheet_has_the_strongest_quotations_of_each_side() -> None:
         "- For ‘No’ nothing was sure enough to quote.",
         "- No clear side in 4 documents: ‘Letter 0’, ‘Letter 1’, ‘Letter 2’ and 1 more.",
     ]
+
+
+def test_the_sheet_has_three_arguments_of_each_of_four_answers_and_names_only_what_it_shows() -> None:
+    reply = "The board’s survey of 2024 found that one crossing in nine had carried nobody at all, and none in May."
+    met = AnswerClaim(text="Fares 0.", citations=[1], quoted=False, answered_by=[reply, "Boats 3."])
+    fares, boats = (
+        [AnswerClaim(text=f"{of} {n}.", citations=[1], quoted=False) for n in range(4)] for of in ("Fares", "Boats")
+    )
+    cases = [[met, *fares[1:]], [fares[0].model_copy(update={"text": reply}), *boats[1:]], fares, boats]
+    sides = [stands(f"p{n}", "other", f"Answer {n}.", *claims) for n, claims in enumerate(cases)]
+    answer = written_answers.answer("Who should pay?", *sides, citations=[cited(1)])
+    shown = sheet_file(answer, ".md").decode()
+    heads = [part.count("\n- ") for part in shown.split("\n## ")[1:5]]
+    assert heads == [3, 3, 3, 3]
+    answered = [line for line in shown.splitlines() if "Answered by" in line]
+    assert answered == ["  - Answered by Press 1: ‘The board’s survey of 2024 found that one crossing in nine …’"]
 
 
 @pytest.mark.parametrize(

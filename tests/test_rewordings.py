@@ -52,3 +52,10 @@ async def test_sentences_that_give_reasons_are_the_same_by_these(encoder: MiniLM
     found = {i: Passage(i, f"{i}.txt", "c", text) for i, text in enumerate(wordings, start=1)}
     assert await paraphrase_groups(models, found, found) == {1: 1, 2: 1, 3: 3}
     assert await paraphrase_groups(models, found, [2, 9, 1]) == {1: 1, 2: 1}
+
+
+async def test_rows_that_differ_in_figures_are_no_paraphrases(encoder: MiniLM, tmp_path: Path) -> None:
+    models = Models(encoder, InstantJudge(), VectorCache(tmp_path / "cache.db"))
+    texts = ["Quay: Gull quay; Boats: 14; People on foot: 22", "Quay: Gull quay; Boats: 19; People on foot: 31"]
+    rows = {i: Passage(i, f"{i}.csv", "counts", text) for i, text in enumerate(texts, start=1)}
+    assert await paraphrase_groups(models, rows, rows) == {1: 1, 2: 2}

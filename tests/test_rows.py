@@ -11,10 +11,11 @@ from typing import Any
 
 import pytest
 
-from tools.documents.document import ColumnNames, ReaderNote
+from tools.documents.document import ColumnNames
 from tools.documents.readers import read_file
 from tools.errors import SourceError
-from tools.passages import SourceDocument
+from tools.language.fact_quotes import fact_quotes, words_held
+from tools.passages import Passage, SourceDocument
 
 LONG = (
     "Zoos keep the last animals of some kinds alive, and the condor would be gone without them.",
@@ -46,7 +47,7 @@ class Reading:
         found = list(read_file(path, path.name, ColumnNames(**columns)))
         self.documents = [each for each in found if isinstance(each, SourceDocument)]
         self.problems = [str(each) for each in found if isinstance(each, SourceError)]
-        self.notes = [each.text for each in found if isinstance(each, ReaderNote)]
+        self.notes = [each for each in found if isinstance(each, str)]
 
     @property
     def texts(self) -> list[str]:
@@ -234,3 +235,35 @@ def test_cells_without_names_and_a_title_above_are_left_out(tmp_path: Path, data
     assert (found.ids[0], found.texts[0]) == ("7", "Ferries leave room for ships.")
     assert found.problems == []
     assert not [note for note in found.notes if "names no columns" in note]
+
+
+def test_joined_columns_keep_their_names_and_name_the_row(tmp_path: Path) -> None:
+    rows = [
+        ["Date", "Quay", "Boats", "Note", "Said"],
+        ["2025-03-01", "Gull quay", "14", "calm sea", "The crews asked for a second crane this summer."],
+        ["2025-03-02", "Gull quay", "19", "fair in the town", ""],
+    ]
+    found = Reading(made(tmp_path, "a.csv", table(rows)), text=("Quay,Boats,Note,Said",))
+    assert found.texts == [
+        f"Quay: Gull quay; Boats: 14; Note: calm sea\n\n{rows[1][4]}",
+        "Quay: Gull quay; Boats: 19; Note: fair in the town",
+    ]
+    assert [(d.title, d.date) for d in found.documents] == [
+        ("Gull quay, 2025-03-01", "2025-03-01"),
+        ("Gull quay, 2025-03-02", "2025-03-02"),
+    ]
+
+
+def test_joined_remarks_without_figures_name_no_row(tmp_path: Path) -> None:
+    found = Reading(made(tmp_path, "a.csv", table([["pro", "con"], ["Cheap", LONG[0]]])), text=("pro,con",))
+    assert [(d.title, d.text) for d in found.documents] == [("", f"pro: Cheap\n\n{LONG[0]}")]
+
+
+def test_a_row_of_joined_columns_answers_a_question_of_fact_by_its_day() -> None:
+    text = "Quay: Gull Quay; Boats counted 23:00-03:00: 19; Note: Old Town Fair"
+    days = ("2025-03-01", "2025-03-02")
+    rows = [Passage(i, f"{i}", "c", text, date=day) for i, day in enumerate(days)]
+    parts = [part for row in rows for part in fact_quotes(row)]
+    assert [part.text for part in parts] == [text, text]
+    first, second = words_held("How many boats were at Gull Quay on 2 March?", parts)
+    assert second > first

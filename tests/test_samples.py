@@ -111,6 +111,7 @@ async def neutral_question(runs: Runs, typed: str, *collections: str) -> str:
     return answer.neutral_question
 
 
+@pytest.mark.slow
 async def test_over_the_samples_alone_a_question_is_read_as_theirs_on_the_same_topic(runs: Runs) -> None:
     for typed, read in {
         "tipping is out of hand": "Should tipping in restaurants be abolished?",

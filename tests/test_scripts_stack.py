@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 import pytest
 from conftest import ROOT
-from loopback import free_port
+from loopback import free_ports
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -52,7 +52,9 @@ class Stack:
 
     def key(self, name: str) -> str:
         """A new key of a caller."""
-        return self.run("exec", "api-1", "python", "-m", "api", "keys", "make", name).stdout.strip()
+        made = self.run("exec", "api-1", "python", "-m", "api", "keys", "make", name)
+        assert made.returncode == 0, made.stderr
+        return made.stdout.strip()
 
     def apis(self) -> list[str]:
         return [
@@ -74,7 +76,7 @@ class Stack:
 def stack() -> Iterator[Stack]:
     folder = Path(tempfile.mkdtemp(prefix="steelman-stack-", dir="/tmp"))
     folder.chmod(0o755)
-    running = Stack(folder, free_port())
+    running = Stack(folder, free_ports(20))
     try:
         started = running.run(
             "up",

@@ -141,11 +141,12 @@ async def test_a_busy_store_costs_a_moment_and_no_answer(house: House, tmp_path:
     sentences, encoder = sentences_of(house), Watched()
     with house.database.write(in_turn=True):
         async with asyncio.timeout(10):
-            found = await models(tmp_path, encoder, Store(Database(house.folder / "steelman.db"))).encode_sentences(
+            encoding = models(tmp_path, encoder, Store(Database(house.folder / "steelman.db"))).encode_sentences(
                 sentences
             )
+            found = await asyncio.to_thread(asyncio.run, encoding)  # `run` also waits for the loop's threads
+        assert stored(house) == {}
     assert_of(found, encoder, *(s.text for s in sentences))
-    assert stored(house) == {}
     await models(tmp_path, encoder, house.store).encode_sentences(sentences)
     assert list(stored(house)) == ["bees"]
     assert len(encoder.calls) == 1, "the cache has them"

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
+from agent.options import RunOptions
 from agent.providers.from_settings import build_judge
 from agent.settings import Settings, env_example, find_env_file, load_settings
 from tools.errors import SettingsError
@@ -62,6 +63,8 @@ def test_ollamas_address_is_read_as_ollama_reads_it() -> None:
         ("public_url", "https://a.example/steelman/", "https://a.example/v1", "the path before /v1"),
         ("api_rate", "20/second; 600/minute", "20/second; 0/minute", "a rate of 0"),
         ("openai_api_key", "sk-1", '"sk-1"', "without quotation marks"),
+        ("openai_api_key", "sk-1", "“sk-1”", "one word of ASCII"),
+        ("serper_api_key", "sk-1\n", "sk\n1", "one word of ASCII"),
     ],
 )
 def test_mistakes_are_refused_with_the_form_that_is_meant(name: str, fine: str, wrong: str, said: str) -> None:
@@ -70,17 +73,20 @@ def test_mistakes_are_refused_with_the_form_that_is_meant(name: str, fine: str, 
         load_settings(**{name: wrong})
 
 
+def test_options_are_refused_in_clear_words() -> None:
+    with pytest.raises(SettingsError, match=r"^21 pages are too many for one question; 20 is the most\.$"):
+        RunOptions.of(urls=["https://example.org/"] * 21)
+    with pytest.raises(SettingsError, match=r"no collection to search\..*--collection") as wrong:
+        RunOptions.of(collections=())
+    assert wrong.value.remote_text == "No collection to search."
+
+
 def test_a_prompt_for_a_judge_that_is_no_chat_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="STEELMAN_JUDGE_PROMPT"):
         build_judge(load_settings(judge_prompt=tmp_path / "prompt.md"))
 
 
-def test_the_checkpoints_address_is_refused_by_its_successor(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("STEELMAN_CHECKPOINT_URL", "postgresql://me:hidden@db.example/x")
-    with pytest.raises(SettingsError, match=r"STEELMAN_CHECKPOINT_URL cannot be.*Set STEELMAN_DATABASE_URL") as caught:
-        load_settings()
-    assert "hidden" not in str(caught.value)
-    monkeypatch.delenv("STEELMAN_CHECKPOINT_URL")
+def test_a_wrong_database_is_refused_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STEELMAN_DATABASE_URL", "mysql://me:hidden@db.example/x")
     with pytest.raises(SettingsError, match="begins with postgresql") as caught:
         load_settings()

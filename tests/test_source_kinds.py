@@ -32,6 +32,8 @@ from agent.runs.bootstrap import default_options
 from agent.runs.service import Runs
 from agent.settings import Settings
 from agent.stage_interfaces import SentenceScores
+from agent.stages.retrieve import _search_web
+from tools.budget import Budget, StageLog, budget_scope
 from tools.errors import RunError, SettingsError
 from tools.language.quotable import QuotablePart
 from tools.passages import EVIDENCE_KINDS, Passage
@@ -90,6 +92,7 @@ async def test_each_kind_is_searched_and_the_answer_says_what_it_rests_on(
     assert Answer.model_validate_json(answer.model_dump_json()) == answer
     for told in (to_terminal(answer, 200, bold=False, explain=True), to_markdown(answer), to_html(answer)):
         assert "Journal 10, study (abstract), 2021" in told
+        assert "Talk, forum post, " in told
         assert "quoted 5: 2 studies, 2 forum posts and 1 web page." in told
 
 
@@ -124,6 +127,28 @@ async def test_only_the_chosen_kinds_are_searched(settings: Settings, engine: Se
     assert notes(answer, "skipped") == ["Not searched, since no source of the kind is on: news."]
     assert searched
     assert (kinds_cited(own), own.kinds, notes(own, "skipped")) <= ({"mine"}, [], [])
+
+
+async def test_own_documents_that_the_sources_leave_out_are_named(settings: Settings, toys: ToyServer) -> None:
+    options = RunOptions.of(sources=("studies",), collections=("votes", "minutes"))
+    async with door(settings, build(ScriptedJudge(by_word))) as runs:
+        told = [*runs.providers.not_asked(options)]
+        with_own = [*runs.providers.not_asked(replace(options, sources=("studies", "mine")))]
+    left_out = "Your documents (votes, minutes) were not read: 'mine' is not among the sources."
+    assert (told[0], left_out in with_own) == (left_out, False)
+
+
+async def test_results_before_a_day_are_left_out(settings: Settings, engine: SearchServer, toys: ToyServer) -> None:
+    old, new = study(1, "help") | {"date": "2019-05-02"}, study(2, "help") | {"date": "2026"}
+    studies = toys.source("papers", "studies", old, new)
+    async with door(
+        settings, with_web(engine, made=build(ScriptedJudge(by_word)), **SLOWLY, beside=(studies,))
+    ) as runs:
+        both = await run(runs, sources=("studies",))
+        since = await run(runs, sources=("studies",), since="2020-01-31")
+        with pytest.raises(SettingsError, match="'since' cannot be 'May': a day looks like 2025-01-31"):
+            RunOptions.of(since="May")
+    assert [sorted(d.title for d in a.documents) for a in (both, since)] == [["Study 1", "Study 2"], ["Study 2"]]
 
 
 async def test_a_question_of_fact_is_looked_up_in_the_chosen_kinds(
@@ -207,6 +232,7 @@ async def test_a_source_that_fails_costs_one_note(settings: Settings, engine: Se
     assert exit_status(answer) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick_retries")
 async def test_a_source_that_hangs_leaves_time_for_the_others(
     settings: Settings, engine: SearchServer, site: WebServer, toys: ToyServer
@@ -224,6 +250,39 @@ async def test_a_source_that_hangs_leaves_time_for_the_others(
     assert kinds_cited(answer) >= {"studies"}
     [note] = notes(answer, "failed", "degraded", "late")
     assert note == "One source failed: Forum did not answer in time."
+
+
+@pytest.mark.slow
+async def test_a_search_that_fails_names_each_source_that_failed(
+    settings: Settings, engine: SearchServer, toys: ToyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.providers.websearch._ASKING", 1.0)  # the sources may use the whole time
+    given: tuple[tuple[str, Any], ...] = (("papers", "studies"), ("press", "news"), ("forum", "discussion"))
+    named: list[Any] = [toys.source(name, kind, study(n, "harm"), seconds=60.0) for n, (name, kind) in enumerate(given)]
+    toys.down.add("press")
+    toys.hangs.update(("papers", "forum"))
+    async with door(settings, with_web(engine, **SLOWLY, beside=named)) as runs:
+        answer = await run(runs, sources=("studies", "news", "discussion", "mine"), deadline_seconds=6.0)
+    assert sorted(notes(answer, "failed", "degraded", "late")) == [
+        "One source failed: Forum did not answer in time.",
+        "One source failed: Papers did not answer in time.",
+        "One source failed: Press failed (status 500).",
+    ]
+
+
+async def test_a_source_that_was_down_before_is_not_called_late(
+    settings: Settings, engine: SearchServer, toys: ToyServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("agent.providers.websearch._ASKING", 1.0)
+    given: tuple[tuple[str, Any], ...] = (("papers", "studies"), ("press", "news"))
+    named: list[Any] = [toys.source(name, kind, study(n, "harm"), seconds=60.0) for n, (name, kind) in enumerate(given)]
+    toys.hangs.add("papers")
+    monkeypatch.setattr("agent.stages.retrieve.run_id", lambda: "r")
+    state: Any = {"counts": {}, "share": 1, "queries": ["ferry"]}
+    async with door(settings, with_web(engine, **SLOWLY, beside=named)) as runs:
+        with budget_scope(Budget(deadline_at=time.time() + 2), StageLog(down={"press"})):
+            found = await _search_web(runs.providers, state, RunOptions.of(sources=("studies", "news")))
+    assert [*found.problems] == ["papers"]
 
 
 class Broken(ToySource):
@@ -350,9 +409,9 @@ async def test_a_question_of_fact_is_looked_up_in_the_given_pages(
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"urls": ("example.org",)}, "'example.org' is no address of a page"),
+        ({"urls": ("example.org",)}, "'urls' cannot be 'example.org': a page's address begins"),
         ({"urls": tuple(f"https://a.example/{i}" for i in range(21))}, "21 pages are too many"),
-        ({"sources": ("papers",)}, "no kind of sources 'papers'. There are: web, studies, news"),
+        ({"sources": ("papers",)}, "'sources' cannot be 'papers': Input should be 'web', 'studies', 'news'"),
     ],
 )
 def test_options_that_cannot_be(options: dict[str, Any], says: str) -> None:
@@ -389,6 +448,7 @@ def test_a_new_kind_is_quoted_first_if_it_is_about_as_good(quality: float, chose
 # All of Steelman's own sources, from the settings
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick_retries")
 async def test_all_sources_of_the_settings_are_searched_in_time(
     settings: Settings, engine: SearchServer, site: WebServer

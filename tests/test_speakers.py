@@ -1,7 +1,10 @@
 """Who says each block of a document, and who says a sentence of prose that quotes people."""
 
+import re
+import time
 from collections import Counter
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from tools.documents.speakers import with_speakers
 from tools.language.person_names import fullest_form
 from tools.language.quotable import quotable_parts
 from tools.language.reported_speech import UNNAMED, people_speak, reported_speaker
+from tools.models.judges.batch import documents_as_data
 from tools.passages import Block, Passage, SourceDocument
 
 HEARING = """Hearing on the harbour toll
@@ -245,7 +249,7 @@ SAID = {
     ),
     "sides.txt": (
         "A toll?\n\nYES - Una Marsh, pilot\n\nI would pay it, as we do.\n\nNO - Per Roe, rower\n\nMy boat is small.",
-        "Una Marsh: I would|Per Roe: My boat",
+        "Una Marsh: YES|Una Marsh: I would|Per Roe: NO|Per Roe: My boat",
     ),
     "notes.txt": (
         "Board meeting\n\nNotes by: Per Roe\n\n1. Tolls\nUna Marsh, Mill Farm, was against a toll.\n\nIt is dear.",
@@ -321,7 +325,8 @@ SAID = {
     "items.txt": (
         "Minutes of the board\n\nPresent: Cllr Ida Roe (chair), Mr Per Pell\n\n1.1 Mr Pell: I want it.\n\n"
         "1.2 Cllr Roe said that it was dear.\n\n1.3 Mr Pell: We pay. Cllr Roe: We do.\n\n1.4 Ms Lu Vane (Hill): I row.",
-        "Mr Per Pell: I want|Cllr Ida Roe: 1.2|Mr Per Pell: We pay.|Cllr Ida Roe: We do.|Ms Lu Vane: I row.",
+        "Mr Per Pell: I want|Cllr Ida Roe: 1.2|Mr Per Pell: We pay.|Cllr Ida Roe: We do."
+        "|Ms Lu Vane: 1.4 Ms Lu Vane (Hill)|Ms Lu Vane: I row.",
     ),
     "letter.txt": (
         "Hill, 3 May 2024\n\nDear Board,\n\nWe row to work.\n\nYours, in some haste,\n\n"
@@ -344,7 +349,8 @@ def read(folder: Path, name: str, text: str) -> SourceDocument:
 def test_labels_of_any_shape_are_tags_when_they_prove_it_together(shape: str, tmp_path: Path) -> None:
     turns = [shape.format(n=n, who=who, said=said) for n, (who, said) in enumerate(SERVER_SLOTS, start=1)]
     document = read(tmp_path, "a.md", "\n\n".join(["# Tolls", "The board met.", *turns, "Order: The toll is ended."]))
-    said = [(b.speaker, b.text) for b in document.blocks if b.form == "paragraph"]
+    blocks = [b for b in document.blocks if b.form == "paragraph" and (not b.speaker or b.speaker not in b.text)]
+    said = [(b.speaker, b.text) for b in blocks]  # without labels such as 'Una Roe, pilot'
     assert said[1:4] == list(SERVER_SLOTS)
     assert said[0][0] == ""
     assert "Joined" in shape or "commented" in shape or said[4][0] == ""
@@ -405,6 +411,53 @@ def test_each_convention_names_who_speaks(name: str, tmp_path: Path) -> None:
     blocks = [f"{b.speaker}: {b.text}" for b in read(tmp_path, name, text).blocks]
     begins = expected.split("|")
     assert [b[: len(e)] for b, e in zip(blocks[-len(begins) :], begins, strict=True)] == begins
+
+
+ROLES = """# Minutes of the harbour board, 4 May 2025
+
+**Cllr Ida Roe (Ratepayers):** We should keep the tide gate, because the lower town floods without it.
+
+**Per Pell, lock keeper:** My gate sticks twice a month, and I mend it alone.
+
+**Mr Lund (Boatmen's Guild):** Our boats wait at the gate for hours, so you should take it out.
+
+**Cllr Roe** replied to Mr Lund: Your boats would float through my kitchen if we took it out.
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [(ROLES, 4), (ROLES.replace("*", ""), 4), (ROLES.partition("**Cllr Roe**")[0].replace(":**", "**\n\n"), 3)],
+)
+def test_a_document_keeps_the_words_of_labels_and_no_quotation_begins_with_them(
+    text: str, kept: int, tmp_path: Path
+) -> None:
+    document = read(tmp_path, "board.md", text)
+    passages = cut_document(document)
+    shown = " ".join(f"{p.text} {p.speaker}" for p in passages)  # as the page's whole document
+    asked = documents_as_data({str(n): Passage(n, "a", "c", p.text, speaker=p.speaker) for n, p in enumerate(passages)})
+    for words in ("(Ratepayers)", "lock keeper", "(Boatmen's Guild)", "replied to Mr Lund")[:kept]:
+        assert words in document.text
+        assert words in shown
+        assert words in unescape(asked)
+    assert [p.speaker for p in passages[:3]] == ["Cllr Ida Roe", "Per Pell", "Mr Lund"]
+    quoted = [part.text for p in passages for part in quotable_parts(Passage(1, "a", "c", p.text, speaker=p.speaker))]
+    assert {"We", "My", "Our", "Your"} >= {text.split()[0] for text in quoted} >= {"We", "My", "Our"}
+
+
+def test_a_turn_within_a_paragraph_of_minutes_keeps_the_words_of_its_label() -> None:
+    said = "The clerk opened the meeting. Cllr Ida Roe (Ratepayers): We pay for the gate twice."
+    blocks = text_document(f"Minutes of the lock board\n\n{said}\n", "a.txt").blocks
+    assert [(b.speaker, b.text) for b in blocks[-2:]] == [
+        ("Cllr Ida Roe", "Cllr Ida Roe (Ratepayers)"),
+        ("Cllr Ida Roe", "We pay for the gate twice."),
+    ]
+
+
+def test_a_label_without_further_words_is_no_text() -> None:
+    said = ["MS IDA ROE: We pay.", "PER PELL: You do.", "Ms Roe said: We pay twice.", "PER PELL: I know."]
+    blocks = text_document("\n\n".join(said), "a.txt").blocks
+    assert [b.text for b in blocks] == ["We pay.", "You do.", "We pay twice.", "I know."]
 
 
 def test_what_a_chat_program_writes_is_counted_and_tags_are_no_headings(tmp_path: Path) -> None:
@@ -696,3 +749,224 @@ def test_people_speak_where_short_sentences_are_in_the_first_person() -> None:
     assert not people_speak(["The US has a tax on meat.", "World War I ended then.", *["Cities grow."] * 9])
     assert not people_speak(letters[:4]), "too few to tell"
     assert not people_speak([])
+
+
+def test_a_sentence_about_a_reported_person_is_not_theirs() -> None:
+    attack = "Mrs Pauling writes that closing costs nothing. She counts visitors and forgets the people who dust."
+    assert reported_speaker(attack, attack) == ""
+    report = "Mrs Pauling writes that closing costs nothing. She adds that nobody comes on Wednesdays."
+    assert reported_speaker(report, report) == "Mrs Pauling"
+
+
+def test_minutes_that_only_list_those_present_name_people_by_first_name_and_together() -> None:
+    text = (
+        "Hill Council\n\n3 May 2024. Present: Cllr Ann Lee (chair), Bo Lind, Rob Tuck\n\n"
+        "Rob thought that a ban was too much.\n\n"
+        "Councillors Lee and Lind said that the ferry was late.\n"
+    )
+    said = {block.text: block.speaker for block in text_document(text, "a.txt").blocks}
+    assert said["Rob thought that a ban was too much."] == "Rob Tuck"
+    people = said["Councillors Lee and Lind said that the ferry was late."].split(", ")
+    assert [name.split()[-1] for name in people] == ["Lee", "Lind"]
+
+
+def test_people_with_one_title_and_particles_in_their_names_keep_both() -> None:
+    said = "Cllrs Roe and van der Pell were against the plan."
+    text = f"Minutes\n\nPresent: Cllr Una Roe, Cllr Idris van der Pell\n\n1. Ferry\n\n{said}\n"
+    speakers = {block.text: block.speaker for block in text_document(text, "a.txt").blocks}
+    assert speakers[said] == "Cllr Una Roe, Cllr Idris van der Pell"
+
+
+def test_a_rank_behind_a_name_is_no_other_person() -> None:
+    assert fullest_form("Ann Lee, MP", "Ann Lee met Bo Lind MP.") == "Ann Lee, MP"
+    assert fullest_form("Cllr Lee, Bo Lind", "Cllr Ann Lee met Bo Lind MP.") == "Cllr Ann Lee, Bo Lind"
+
+
+def test_a_lead_with_a_colon_names_the_speaker_of_a_quotation_before_the_next_sentence() -> None:
+    passage = 'Ann Lee said: "Who would steer for fourteen hours?" The company argues that long shifts are usual.'
+    assert reported_speaker('Ann Lee said: "Who would steer for fourteen hours?"', passage) == "Ann Lee"
+
+
+def speakers_of(folder: Path, text: str) -> list[tuple[str, str]]:
+    (folder / "a.md").write_text(text)
+    [found] = [each for each in read_file(folder / "a.md", "a.md") if isinstance(each, SourceDocument)]
+    return [(block.speaker, block.text) for block in found.blocks if block.form != "heading"]
+
+
+@pytest.mark.parametrize("paper", ["Harbour School Magazine", "The Lantern"])
+def test_a_newspaper_that_asks_by_label_is_the_interviewer(paper: str, tmp_path: Path) -> None:
+    turns = [
+        (paper, "Una Marsh, you run the kiosk. How is trade?"),
+        ("Una Marsh", "I sell less tea than my father did."),
+        (paper, "Some traders say that the bridge should close."),
+        ("Una Marsh", "My customers walk over it. I would lose them."),
+        (paper, "Would you pay a toll?"),
+        ("Una Marsh", "Only if it keeps me open."),
+    ]
+    told = "\n\n".join(f"**{who}:** {said}" for who, said in turns)
+    found = speakers_of(tmp_path, f"# Tea and tolls: interview with Una Marsh\n\nInterview, 3 May 2025\n\n{told}\n")
+    named = {paper: f"{paper} (the Interviewer)", "Una Marsh": "Una Marsh"}
+    assert found[1:] == [(named[who], said) for who, said in turns]
+
+
+def test_labels_that_recur_beside_a_person_but_do_not_ask_are_no_speakers(tmp_path: Path) -> None:
+    told = "**Una Marsh:** I sell tea.\n\n**Background:** We opened in May.\n\n" * 3
+    assert {who for who, _ in speakers_of(tmp_path, f"# Tea\n\n{told}")} == {""}
+
+
+POSTS_WITH_DAYS = (
+    ("reed_walker", "3 May 2025", "I cross at six and the gate is shut."),
+    ("mudlark", "4 May 2025", "@reed_walker Then take your own boat, the gate keeps my cellar dry."),
+    ("old_jo", "5 May 2025", "Gates rust, and nobody paints them."),
+)
+
+
+@pytest.mark.parametrize("form", ["**{who}**, {day}: {said}", "**{who}** ({day}): {said}", "{who}, {day}: {said}"])
+def test_a_post_names_its_writer_and_day_before_a_colon(form: str, tmp_path: Path) -> None:
+    told = "\n\n".join(form.format(who=who, day=day, said=said) for who, day, said in POSTS_WITH_DAYS)
+    found = speakers_of(tmp_path, f"# Forum: the gate\n\nMarsh Forum, thread started 3 May 2025\n\n{told}\n")
+    assert found[1:] == [(f"{who} ({day})", said) for who, day, said in POSTS_WITH_DAYS]
+    [document] = read_file(tmp_path / "a.md", "a.md")
+    assert isinstance(document, SourceDocument)
+    assert (document.kind, document.date, document.publisher) == ("forum thread", "2025-05", "Marsh Forum")
+
+
+def test_posts_without_days_need_a_line_that_calls_the_document_a_thread(tmp_path: Path) -> None:
+    told = "\n\n".join(f"**{who}:** {said}" for who, _, said in POSTS_WITH_DAYS)
+    found = speakers_of(tmp_path, f"# The gate\n\nMarsh Forum, thread started 3 May 2025\n\n{told}\n")
+    assert found[1:] == [(who, said) for who, _, said in POSTS_WITH_DAYS]
+    settings = "**max_gates:** You set the number here.\n\n**gate_hours:** We open at six.\n\n**dry_run:** I try it."
+    assert {who for who, _ in speakers_of(tmp_path, f"# The gate\n\nSettings\n\n{settings}\n")} == {""}
+
+
+def test_days_of_a_plan_are_no_posts(tmp_path: Path) -> None:
+    plan = "Phase one, 3 May 2025: we dig.\n\nPhase two, 4 May 2025: we build.\n\nPhase three, 5 May 2025: we paint."
+    assert {who for who, _ in speakers_of(tmp_path, f"# The gate\n\n{plan}\n")} == {""}
+
+
+EXPORT = """# Should the allotments ban hosepipes?
+
+**mossgirl** (Tuesday, 18:04)
+I carry forty cans an evening.
+
+**Digger Dan** (Tuesday, 18:20)
+> I carry forty cans an evening.
+Then grow fewer marrows. We all pay for your water.
+
+**peat_pete** (Wednesday, 07:11)
+> Digger Dan wrote:
+>
+> We all pay for your water.
+
+The meter says otherwise.
+
+**mossgirl** (Wednesday, 08:30)
+
+> Nobody has ever read a meter here.
+
+You at least read the bill.
+"""
+SAID_THERE = [
+    ("mossgirl", "I carry forty cans an evening."),
+    ("mossgirl", "I carry forty cans an evening."),
+    ("Digger Dan", "Then grow fewer marrows. We all pay for your water."),
+    ("Digger Dan", "We all pay for your water."),
+    ("peat_pete", "The meter says otherwise."),
+    (UNNAMED, "Nobody has ever read a meter here."),
+    ("mossgirl", "You at least read the bill."),
+]
+
+
+@pytest.mark.parametrize("name", ["a.md", "a.txt"])
+@pytest.mark.parametrize("day", ["({})", "– {}"])
+def test_names_and_days_without_a_colon_are_above_posts_and_quoted_lines_are_others(
+    name: str, day: str, tmp_path: Path
+) -> None:
+    text = re.sub(r"\(([^()]+)\)", lambda told: day.format(told[1]), EXPORT)
+    found = read(tmp_path, name, text if name == "a.md" else text.replace("**", "").replace("# ", "Forum: "))
+    assert [(b.speaker, b.text) for b in found.blocks if b.form != "heading"][-len(SAID_THERE) :] == SAID_THERE
+
+
+def test_a_nickname_keeps_its_case() -> None:
+    posts = [
+        f"{who}, {n} May 2025: You see it, I do not." for n, who in enumerate(("mossgirl", "OLDJO", "mossgirl"), 3)
+    ]
+    found = with_speakers([Block("Forum: gates", "heading"), *map(Block, posts), Block("mossgirl Pell")], Counter())
+    assert [b.speaker.partition(" (")[0] for b in found][1:4] == ["mossgirl", "OLDJO", "mossgirl"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**Harbour Walk** (Saturday, 10:00)\nJoin us at the slip. You need boots.\n\n"
+        "**Pub Quiz** (Sunday, 20:00)\nWe meet in the bar. Bring your friends.\n",
+        "I hate it.\n\nAnn Lee, 3 May 2026\n\nI love it.\n\nBo Lind, 4 May 2026\n\nDo you?\n\nAnn Lee, 5 May 2026",
+        "> We are all in the gutter.\n\nI think that is wrong.\n",
+    ],
+)
+def test_events_signatures_and_mottoes_are_no_posts(text: str, tmp_path: Path) -> None:
+    assert not {who for who, _ in speakers_of(tmp_path, f"# The gate\n\n{text}")} & {
+        "Harbour Walk",
+        "Pub Quiz",
+        UNNAMED,
+    }
+    found = speakers_of(tmp_path, f"# The gate\n\n{text}")
+    assert not {("Ann Lee", "I love it."), ("Bo Lind", "Do you?")} & set(found)
+
+
+def test_a_wrapped_quotation_goes_on_without_its_mark(tmp_path: Path) -> None:
+    found = speakers_of(tmp_path, "# The gate\n\n> We are all in the\ngutter, I say.\n\nI think so.\n")
+    assert [said for _, said in found] == ["We are all in the gutter, I say.", "I think so."]
+
+
+def test_quotation_marks_within_a_word_take_linear_time() -> None:
+    begin = time.perf_counter()
+    with_speakers([Block("Pears"), Block("'A" * 20_000), Block("Plums")], Counter())
+    assert time.perf_counter() - begin < 5  # quadratic: a minute
+
+
+def test_a_quoted_line_in_an_exported_thread_is_not_the_poster_s() -> None:
+    text = (
+        'Hill Chat - export of thread 5 "Ferry?"\n\n[2024-05-03 08:14] una_b: I would rather row than pay for it.\n'
+        "[2024-05-03 09:00] per: > I would rather row than pay for it\nYou have two arms and I have one.\n"
+        '[2024-05-04 09:20] una_b: "I have one" - then take the bus like me.\n'
+        "[2024-05-04 09:30] moe: > Nobody said this here\nWho cares?\n"
+    )
+    blocks = text_document(text, "a.txt").blocks[1:]
+    assert [(b.speaker, b.text.split()[0]) for b in blocks] == [
+        ("una_b (2024-05-03)", "I"),
+        ("una_b (2024-05-03)", "I"),
+        ("per (2024-05-03)", "You"),
+        ("una_b (2024-05-04)", '"I'),
+        (UNNAMED, "Nobody"),
+        ("moe (2024-05-04)", "Who"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "who"),
+    [
+        ('"The ferry is nothing but a joke for the rich" - so hire one.', ""),
+        ('"The ferry is a joke", said Una Roe.', "Una Roe"),
+    ],
+)
+def test_a_post_that_answers_quoted_words_is_its_writer_s(said: str, who: str) -> None:
+    assert reported_speaker(said, f"I row. {said}", spoken=True) == who
+
+
+def test_a_person_who_begins_the_sentence_before_is_surely_she() -> None:
+    text = 'Una Roe, who runs the Kelby Inn, fears for her trade. "Rowers are all I have before ten," she said.'
+    assert reported_speaker('"Rowers are all I have before ten," she said.', text) == "Una Roe"
+
+
+def test_who_was_asked_nothing_says_nothing() -> None:
+    text = "The company named no ferries when the Mercury asked."
+    assert reported_speaker(text, text) == ""
+
+
+def test_letters_without_a_salutation_on_a_page_of_letters_have_their_writers(tmp_path: Path) -> None:
+    letters = "Sir, I row.\n\nUna Marsh, pilot\n\n**Oars**\n\nMadam, I do not row.\n\nPer Roe\n\n**Bread**\n\nI bake."
+    (tmp_path / "a.md").write_text(f"# Letters to the editor\n\n{letters}\n\nT. Hale\n")
+    [found] = read_file(tmp_path / "a.md", "a.md")
+    assert isinstance(found, SourceDocument)
+    assert [b.speaker for b in found.blocks if b.text == "I bake."] == ["T. Hale"]

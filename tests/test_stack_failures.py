@@ -150,7 +150,7 @@ def test_without_a_database_for_ten_seconds_nothing_is_lost(stack: Stack) -> Non
 
 
 def test_questions_outlive_killed_servers_and_workers(stack: Stack) -> None:
-    ann, bob = (Asker(stack, stack.key(name)) for name in ("ann", "bob"))
+    ann, bob = (Asker(stack, stack.key(f"{name}-{time.monotonic()}")) for name in ("ann", "bob"))
     ended = threading.Event()
 
     def kill() -> None:
@@ -170,7 +170,8 @@ def test_questions_outlive_killed_servers_and_workers(stack: Stack) -> None:
     assert not [p for asker in (ann, bob) for p in asker.problems if p.startswith("event")]
     for asker, own, others in ((ann, of_ann, of_bob), (bob, of_bob, of_ann)):
         for base in stack.apis():
-            with httpx.Client(base_url=base, headers=asker.headers, timeout=60) as client:
+            again = httpx.HTTPTransport(retries=8)  # the last killed server may still be starting
+            with httpx.Client(base_url=base, headers=asker.headers, timeout=60, transport=again) as client:
                 listed = client.get("/v1/runs?limit=100").json()["runs"]
                 assert {run["id"] for run in listed} == {run["id"] for run in own}
                 for path in ("", "/events", "/passages"):

@@ -17,7 +17,7 @@ from providers import build, side
 from sqlalchemy import select
 
 from agent.commands import langgraph_server as studio
-from agent.commands.langgraph_server import GraphHost, RefusedError, build_served, make_graph
+from agent.commands.langgraph_server import RefusedError, build_served, make_graph
 from agent.runs.bootstrap import AgentParts, open_parts
 from agent.settings import Settings
 from tools.errors import ProviderReplyError
@@ -74,20 +74,28 @@ def running(context: Any) -> Any:
 
 
 @pytest.fixture
-def host(monkeypatch: pytest.MonkeyPatch, settings: Settings, shared_cache: Path) -> GraphHost:
-    """The process's host over instant providers."""
+def own_graph(monkeypatch: pytest.MonkeyPatch, settings: Settings, shared_cache: Path) -> None:
+    """The process's graph over instant providers."""
     monkeypatch.setattr(studio, "open_parts", lambda settings: open_parts(settings, build()))
     monkeypatch.setattr("agent.runs.bootstrap.index_samples", lambda *_: None)
-    fresh = GraphHost()
-    monkeypatch.setattr(studio, "_HOST", fresh)
-    return fresh
+    monkeypatch.setattr(studio, "_OPENED", [])
 
 
+@pytest.mark.usefixtures("own_graph")
 @pytest.mark.parametrize("web", [True, False])
-async def test_langsmith_sees_no_run_that_may_not_leave_this_machine(host: GraphHost, web: bool) -> None:
+async def test_langsmith_sees_no_run_that_may_not_leave_this_machine(web: bool) -> None:
     with tracing_context(enabled=True):
         async with make_graph(running({"web": web})):
             assert tracing_is_enabled() is web
+
+
+@pytest.mark.usefixtures("own_graph")
+async def test_a_server_that_starts_again_opens_its_data_again() -> None:
+    for _ in range(2):
+        async with studio.app.router.lifespan_context(studio.app), make_graph(running({})):
+            [(parts, _graph)] = studio._OPENED
+        assert studio._OPENED == []
+        assert parts.database._closed
 
 
 def pages(database: Database) -> int:

@@ -22,14 +22,15 @@ from agent.stage_interfaces import Brief
 from agent.state import Claim
 from evals.__main__ import main
 from evals.datasets.rows import GOLD, json_rows
+from evals.metrics.classification import stance_measures
 from evals.metrics.quoting import MOST, QuotableParts, measures
 from evals.models import agent_judge
-from evals.reports.records import Record, Records
 from evals.suites import quotes
 from evals.suites.answers import add_arguments, evaluate, measure
 from evals.suites.ingest import read_one
-from evals.suites.responses import StanceItem, ask, read_items, reported, table
+from evals.suites.responses import StanceItem, read_items, stances
 from tools.errors import InputError
+from tools.models.cache import VectorCache
 from tools.models.judges.judge import Pair
 from tools.models.judges.quoting import RELEVANCE_FEATURES, QuotingWeights, load_quoting_weights
 
@@ -149,6 +150,11 @@ async def test_another_agents_answers_are_measured_like_own_ones(folder: Path, s
         await result(arguments(folder, answers=theirs), settings)
     with pytest.raises(InputError, match="give either --out"):
         measure(argparse.Namespace(answers=theirs, out=folder / "out.jsonl"))
+    out = folder / "out.jsonl"
+    config, first, *_ = out.read_text().splitlines()
+    out.write_text(f"{config}\n{json.dumps(json.loads(first) | {'answer': None})}\n")
+    with pytest.raises(InputError, match=r"the record '.+' has no complete answer"):
+        await result(arguments(folder), settings)
 
 
 # Only the part itself counts, and all are on topic (offset 30): leaning x has probability 1 / (1 + e^-x) of side one.
@@ -278,20 +284,19 @@ def test_the_embedded_judge_on_plain_pairs(judge_suite: Suite, pairs_file: Path)
 
 
 def test_a_pair_without_a_verdict_counts_as_no(
-    judge_suite: Suite, pairs_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    judge_suite: Suite, pairs_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ModelServer() as server:
         server.on("calcium", Reply("Perhaps, perhaps not"))
         server.on("", Reply(top_logprobs={"Yes": math.log(0.9), "No": math.log(0.1)}))
         served(monkeypatch, server.url)
         monkeypatch.setenv("STEELMAN_JUDGE", "chat")
-        arguments = ("--data", pairs_file, "--out", tmp_path / "kept")
-        report = json.loads(judge_suite(*arguments, "--json")[1])
+        report = json.loads(judge_suite("--data", pairs_file, "--json")[1])
         asked = len(server.requests)
-        assert "1 pairs failed and count as No:\n  line 6: it was not answered" in judge_suite(*arguments)[1]
-        assert len(server.requests) == asked  # scoring asks nobody
+        assert "1 pairs have no verdict and count as No" in judge_suite("--data", pairs_file)[1]
+        assert len(server.requests) == asked + 1  # verdicts are in the cache
     assert (report["metrics"]["failed"], report["metrics"]["pairs"]) == (1, 6)
-    assert report["failures"][0]["line"] == 6
+    assert report["failed"] == ["line 6: no verdict"]
     assert report["metrics"]["accuracy"] == pytest.approx(
         2 / 6
     )  # five said Yes, two of them right; the failed is missed
@@ -318,46 +323,40 @@ def said(pair: Pair) -> float:
     return SAID[pair.text][not pair.affirms]
 
 
-def asked_of(
-    items: list[StanceItem], records: Records | None = None, score: Callable[[Pair], float] = said
-) -> tuple[list[Record], list[Pair]]:
-    judge = ScriptedJudge(score)
-    return ask(items, replace(agent_judge(judge), together=4), records or Records(None, "responses", {})), judge.pairs
-
-
 def write_stances(folder: Path, rows: Sequence[Any] = STANCE_ROWS) -> Path:
     folder.mkdir(exist_ok=True)
     (folder / "stances.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return folder / "stances.jsonl"
 
 
-CONFIG = {"data": "stances.jsonl", "judge": "scripted"}
-
-
-def test_a_text_without_a_verdict_is_wrong_and_named(tmp_path: Path) -> None:
-    items = read_items(write_stances(tmp_path))
-    records, pairs = asked_of(items)
-    assert (len(pairs), pairs[0].contrary) == (8, f"Disagree: {KEPT}")
-    metrics = reported(items, records, CONFIG, seed=1)["metrics"]
-    # the second is taken for support (0.6 against 0.5), the others are right
+def test_the_likelier_of_two_claims_is_the_stance(tmp_path: Path) -> None:
+    items, cache = read_items(write_stances(tmp_path)), VectorCache(tmp_path / "verdicts.db")
+    judge = ScriptedJudge(said)
+    told = stances(items, replace(agent_judge(judge), together=4), cache)
+    assert (len(judge.pairs), judge.pairs[0].contrary) == (8, f"Disagree: {KEPT}")
+    assert told == ["support", "support", "oppose", "support"]  # the second: 0.6 against 0.5
+    metrics = {name: of.value for name, of in stance_measures(labelled(items, told)).items()}
     assert (metrics["stance_accuracy"], metrics["stance_majority"], metrics["stance_undecided"]) == (0.75, 0.5, 0)
     assert metrics["stance_f1"] == pytest.approx((4 / 5 + 2 / 3) / 2)
-    records, _ = asked_of(items, score=lambda pair: math.nan if pair.text.startswith("Nurses") else said(pair))
-    report = reported(items, records, CONFIG, seed=1)
-    assert report["failed"] == ["stances line 1: it was not answered with a verdict"]
-    assert (report["metrics"]["stance_accuracy"], report["metrics"]["stance_undecided"]) == (0.5, 0.25)
-    assert "stances.jsonl: 4 rows of 2 claims, 1 failed" in table(report)
+    silent = ScriptedJudge(lambda pair: math.nan if pair.text.startswith("Nurses") else said(pair))
+    told = stances(items, agent_judge(silent), VectorCache(tmp_path / "others.db"))
+    assert told == [None, "support", "oppose", "support"]
+    metrics = {name: of.value for name, of in stance_measures(labelled(items, told)).items()}
+    assert (metrics["stance_accuracy"], metrics["stance_undecided"]) == (0.5, 0.25)
+
+
+def labelled(items: Sequence[StanceItem], told: Sequence[str | None]) -> list[tuple[str, str, str]]:
+    return [(item.claim, item.gold, stance or "") for item, stance in zip(items, told, strict=True)]
 
 
 def test_a_run_with_the_embedded_judge(run_suite: Suite, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder, out = write_stances(tmp_path / "set").parent, tmp_path / "kept.jsonl"
-    status, printed, err = run_suite("responses", "--data", folder, "--json", "--out", out)
+    folder = write_stances(tmp_path / "set").parent
+    status, printed, err = run_suite("responses", "--data", folder, "--json")
     assert (status, err) == (0, "")
     report = json.loads(printed)
-    assert "trained on rows of Perspectrum" in report["notes"][0]
-    again = json.loads(run_suite("responses", "--data", folder, "--json", "--out", out)[1])
+    again = json.loads(run_suite("responses", "--data", folder, "--json")[1])
     assert again["metrics"] == report["metrics"]
-    assert "accuracy of the stance" in run_suite("responses", "--data", folder, "--out", out)[1]
+    assert "stances.jsonl: 4 rows of 2 claims" in run_suite("responses", "--data", folder)[1]
     (saved := tmp_path / "result.json").write_text(printed)
     assert main(["report", str(saved)]) == 0
     assert "| responses | stances.jsonl |" in capsys.readouterr().out

@@ -115,6 +115,24 @@ def test_each_answer_stands_below_its_question_and_a_reply_is_not_its_authors(tm
     ]
 
 
+@pytest.mark.parametrize(
+    ("site", "url", "publisher"),
+    [
+        ("Mill Lane", "https://survey.example/1", ""),
+        ("Mill Lane", "", ""),
+        ("hill-life.example", "", "hill-life.example"),
+        ("The Hill Life", "https://www.hill-life.example/1", "The Hill Life"),
+    ],
+)
+def test_a_column_of_sites_is_the_publisher_if_it_holds_web_sites(
+    tmp_path: Path, site: str, url: str, publisher: str
+) -> None:
+    rows = [{"site": site, "url": url, "text": f"The crossing is too far from school {n}."} for n in range(3)]
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    found = Reading(tmp_path / "a.json")
+    assert [document.publisher for document in found.documents] == [publisher] * 3
+
+
 def test_a_table_of_figures_holds_no_text(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"a\.csv: no column holds text.*'For' \(12\)"):
         Reading(made(tmp_path, "a.csv", "Ward,For,Against\nAbbey,12,34\nDocks,1,2\n"))

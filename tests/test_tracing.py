@@ -38,6 +38,7 @@ def langsmith(monkeypatch: pytest.MonkeyPatch) -> Iterator[Collector]:
         yield running
 
 
+@pytest.mark.slow
 def test_langsmith_is_sent_a_run_and_its_stages(settings: Settings, spawn: Spawn, langsmith: Collector) -> None:
     finish(spawn, QUESTION)
     assert langsmith.posted()

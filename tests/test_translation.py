@@ -5,16 +5,29 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from messages import ROOT, catalogue, messages, name_of, text_of
+from messages import ROOT, catalogue, error_sentences, messages, name_of, text_of
 
 from agent.settings import load_settings
 from tools.errors import SettingsError
 from tools.language.lexicon import count
-from tools.translation import LANGUAGES, decimal, grouped, in_marks, labelled, speaking, tr, user_language
+from tools.translation import (
+    ERROR,
+    LANGUAGES,
+    decimal,
+    grouped,
+    in_marks,
+    labelled,
+    speaking,
+    tr,
+    translated,
+    user_language,
+    with_values,
+)
 
 OTHERS = [language for language in LANGUAGES if language != "en"]
 _VALUE = re.compile(r"\{\w*\}|%\w")
@@ -26,18 +39,54 @@ def test_a_catalogue_has_every_message_and_no_other(language: str) -> None:
     assert len(used) > 500
     lacking = [f"{place}: {message}" for message, place in used.items() if not _translations(known, message)]
     assert lacking == []
-    assert [m.id for m in known if m.id and m.id not in used] == []
+    assert [m.id for m in known if m.id and m.id not in used and m.context != ERROR] == []
+    errors = {m.id for m in known if m.context == ERROR and m.string}
+    assert errors ^ {*error_sentences()} == set()
 
 
 @pytest.mark.parametrize("language", OTHERS)
 def test_a_translation_keeps_values_lines_and_commands(language: str) -> None:
     known = catalogue(language)
     for message in messages():
-        for text, translated in zip(_forms(message), _translations(known, message), strict=True):
-            assert sorted({*_VALUE.findall(text)}) == sorted({*_VALUE.findall(translated)}), translated
-            assert text.endswith("\n") == translated.endswith("\n"), translated
-            for word in re.findall(r"--[a-z-]+|`[^`{]+`|[A-Z]+_[A-Z_]+|python -m \w+", text):
-                assert word in translated or word == "YOUR_FOLDER", translated
+        for text, said in zip(_forms(message), _translations(known, message), strict=True):
+            assert sorted({*_VALUE.findall(text)}) == sorted({*_VALUE.findall(said)}), said
+            assert text.endswith("\n") == said.endswith("\n"), said
+            _keeps_commands(text, said)
+
+
+def _keeps_commands(text: str, translated: str) -> None:
+    for word in re.findall(r"--[a-z-]+|`[^`{]+`|[A-Z]+_[A-Z_]+|python -m \w+", text):
+        assert word in translated or word == "YOUR_FOLDER", translated
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_each_sentence_of_errors_is_translated_with_its_values(language: str) -> None:
+    known = {str(m.id): str(m.string) for m in catalogue(language) if m.context == ERROR}
+    for sentence, said in known.items():
+        values = [f"«{number}»" for number in range(sentence.count("{"))]
+        with speaking(language):
+            shown = translated(with_values(sentence, values))
+        assert shown.rstrip(".") == with_values(said, values).rstrip("."), sentence
+        assert sorted(_VALUE.findall(sentence)) == sorted(_VALUE.findall(said)), said
+        _keeps_commands(sentence, said)
+
+
+def test_the_values_of_an_error_are_not_read_as_errors() -> None:
+    with speaking("de"):
+        assert translated("there is no collection 'Try again'. Give another name.") == (
+            "es gibt keine Sammlung 'Try again'. Nennen Sie einen anderen Namen."
+        )
+
+
+@pytest.mark.parametrize(
+    "hostile", ["Skipped: ", "x: no rows", ": this is not , or a damaged one (", ". ", "' '", "{0}"]
+)
+def test_an_error_with_a_hostile_value_is_translated_at_once(hostile: str) -> None:
+    started = time.process_time()
+    with speaking("de"):
+        for size in (3_000, 100_000):
+            assert translated(f"collection '{hostile * (size // len(hostile))}").startswith(("collection", "Sammlung"))
+    assert time.process_time() - started < 3
 
 
 def _forms(message: str | tuple[str, str]) -> tuple[str, ...]:
@@ -116,10 +165,23 @@ def test_the_environment_chooses(given: dict[str, str], language: str, monkeypat
     for name, value in given.items():
         monkeypatch.setenv(name, value)
     assert user_language() == language
-    monkeypatch.setattr("tools.translation._to_user", [False])  # as in a server for programs
+    monkeypatch.setattr("tools.translation._locale", [])  # as in a server for programs
     assert tr("Sources") == "Sources"
-    monkeypatch.setattr("tools.translation._to_user", [True])
+    monkeypatch.setattr("tools.translation._locale", [lambda: None])
     assert tr("Yes") == {"en": "Yes", "de": "Ja", "fr": "Oui", "es": "Sí"}[language]
+
+
+@pytest.mark.parametrize(
+    ("locale", "language"), [("fr-CA", "fr"), ("de", "de"), ("it-IT", "en"), (None, "es"), ("", "es")]
+)
+def test_a_visitors_browser_comes_before_the_server(
+    locale: str | None, language: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LANG", "es_ES.UTF-8")
+    monkeypatch.setattr("tools.translation._locale", [lambda: locale])
+    assert tr("Yes") == {"en": "Yes", "de": "Ja", "fr": "Oui", "es": "Sí"}[language]
+    monkeypatch.setenv("STEELMAN_LANGUAGE", "de")
+    assert tr("Yes") == "Ja"
 
 
 def test_a_settings_file_chooses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

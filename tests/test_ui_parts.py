@@ -22,8 +22,10 @@ from agent.answer.model import (
 )
 from agent.answer.wording import in_quotes
 from agent.runs.store import RunRow
+from tools.errors import InputError
 from tools.passages import Passage
-from ui import answer_view, escaping, focus, guard, settings_view, source_view
+from tools.translation import speaking
+from ui import answer_view, escaping, focus, guard, permissions, settings_view, source_view
 from ui.escaping import escaped
 from ui.service import PageService
 
@@ -76,9 +78,9 @@ def test_the_words_behind_a_claim_are_marked_where_they_stand() -> None:
 def test_an_answer_names_the_places_that_were_searched() -> None:
     def told(*kinds: str, **options: object) -> str:
         run = SimpleNamespace(options={"collections": ["mine"], **options})
-        return answer_view.searched(SERVICE, cast(RunRow, run), ANSWER.model_copy(update={"kinds": [*kinds]}))
+        return answer_view.searched(ANSWER.model_copy(update={"kinds": [*kinds]}), SERVICE, cast(RunRow, run))
 
-    assert told() == told("mine", "web") == "Searched: mine, the web."
+    assert told() == told("mine", "web") == "Searched: ‘mine’, the web."
     assert told("studies", "news", sources=["studies", "news"]) == "Searched: studies, news."
     assert told(urls=["https://a.example", "https://b.example"]) == "Searched: 2 web pages."
 
@@ -214,3 +216,10 @@ def test_a_row_is_named_by_its_table_and_quotations_in_a_quotation_have_single_m
     assert [p.name for p in (row, replace(row, title="Dogs"), passage(1))] == ["survey.csv, row 9", "Dogs", "Title 1"]
     assert in_quotes('He said: "Buy dogs."') == "“He said: ‘Buy dogs.’”"
     assert in_quotes('"Buy dogs."') == "“Buy dogs.”"
+
+
+def test_a_visitor_sees_no_hint_of_an_error_too_long_to_translate() -> None:
+    hint = "Run `make install`."
+    with speaking("de"):
+        told = [permissions.cause(InputError(f"{words} failed.", hint=hint)) for words in ("It", "word " * 1_000)]
+    assert ["make" in words for words in told] == [False, False]

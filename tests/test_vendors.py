@@ -15,9 +15,9 @@ from agent.providers.from_settings import build_chat_models
 from agent.settings import load_settings
 from agent.stages.requery import PlannedQueries
 from tools.budget import Budget, budget_scope
-from tools.errors import ProviderDownError, SettingsError
+from tools.errors import ProviderDownError, ProviderReplyError, SettingsError
 from tools.models.chat.model import ChatModel
-from tools.models.chat.vendors import VENDORS
+from tools.models.chat.vendors import COMPATIBLE, VENDORS
 
 KEY = "very-secret-0123456789"
 SETTINGS = {"anthropic": "anthropic_base_url", "google_genai": "google_gemini_base_url", "ollama": "ollama_host"}
@@ -99,6 +99,20 @@ async def test_a_whole_run_is_a_vendors(vendor: str, server: ModelServer) -> Non
     calls, usage = len(server.requests), answer.usage
     assert (usage.calls, usage.input_tokens, usage.output_tokens) == (calls, 100 * calls, 10 * calls)
     assert usage.cost_usd == 0  # a server on this machine costs nothing
+
+
+async def test_no_request_is_repeated_when_schemas_are_refused(vendor: str, server: ModelServer) -> None:
+    server.on("", Reply("no schema", status=400), path=PATHS[vendor])
+    async with aclosing(ChatModel("m-1", vendor=VENDORS[vendor], url=server.root, key=KEY)) as model:
+        with pytest.raises(ProviderReplyError, match="refused the request"):
+            await model.ask("", "Which queries?", PlannedQueries)
+    assert len({json.dumps(r.body) for r in server.requests}) == len(server.requests) > 1
+
+
+def test_advice_on_proxies_is_not_given_for_a_missing_inner_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "langchain.chat_models", None)
+    with pytest.raises(SettingsError, match=r"langchain_openai cannot be loaded \(.*langchain.chat_models.*\)\.$"):
+        COMPATIBLE.load()
 
 
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, vendor: str) -> None:

@@ -1,5 +1,6 @@
 """How the claims that a model wrote are voted on: who is asked a second time, and how two votes are joined."""
 
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -57,7 +58,7 @@ class Bench:
         names: Any = {"for": FOR, "against": AGAINST}
         sides = [{"id": i, "name": i, "statement": s, "stance": "other", "origin": "model"} for i, s in names.items()]
         contrary = ("against", "for")
-        asked = {"question": "Should ferries be free?"}
+        asked = {"question": "Should ferries be free?", "form": "polar", "focus": ""}
         faced = [{**s, "contrary": c} for s, c in zip(sides, contrary, strict=True)]
         state: Any = {"framing": asked, "perspectives": faced}
         store = SimpleNamespace(document_passages=self._document)
@@ -73,7 +74,7 @@ class Bench:
         return {c["text"]: "held" for c in held} | {d["text"]: d["check"] for d in dropped}
 
     @staticmethod
-    def _passages(ids: Any) -> dict[int, Passage]:
+    def _passages(ids: Any, _: Any) -> dict[int, Passage]:
         return {i: PASSAGES[i] for i in ids if i in PASSAGES}
 
     @staticmethod
@@ -133,6 +134,11 @@ async def test_one_call_for_both_sides_and_a_second_for_those_in_question(server
     assert (len(first), second[:1]) == (3, [other["text"]])
 
 
+async def test_an_objection_that_does_not_argue_against_the_side_is_dropped(server: ModelServer, bench: Bench) -> None:
+    server.on("", *[saying(lambda a: {"serves": "no" if "against=" in a.told else "yes"})] * 2)
+    assert await bench.verify(claim(SOUND, 1, objection=True)) == {SOUND: "side"}
+
+
 @pytest.mark.parametrize(
     ("corrected", "outcome"),
     [
@@ -163,6 +169,36 @@ async def test_a_model_that_accepts_the_planted_claim_is_not_trusted(server: Mod
     for request in server.requests:
         texts = [a.text for a in asked(request.body)]
         assert len(texts) == (5 if request is server.requests[0] else 3)
+
+
+async def test_a_claim_that_does_not_speak_of_what_a_follow_up_asks_is_refused(
+    server: ModelServer, bench: Bench
+) -> None:
+    bakers = claim("Bakers in Arden bake early.", 3)
+
+    def says(body: Any) -> Any:
+        told = re.search(
+            r"asks only about <focus>(.*?)</focus>. A claim for or against a side serves only if", str(body)
+        )
+        assert (told and told[1]) == bench.checks.state["framing"]["focus"]
+        return saying(lambda a: {} if "nurses" in a.text or not a.told else {"serves": "no"})(body)
+
+    server.on("", *[says] * 2)
+    bench.checks.state["framing"] |= {"focus": "the nurses"}
+    whole = claim("Nurses and bakers rise early.", 1, 3, perspective="", role="crux")
+    assert await bench.verify(claim(SOUND, 1), bakers, whole) == {
+        SOUND: "held",
+        bakers["text"]: "side",
+        whole["text"]: "held",
+    }
+
+
+@pytest.mark.parametrize(("form", "focus"), [("polar", ""), ("counter", "Nurses need ferries.")])
+async def test_without_a_topic_the_check_names_none(server: ModelServer, bench: Bench, form: Any, focus: str) -> None:
+    server.on("", saying(lambda a: {}))
+    bench.checks.state["framing"] |= {"form": form, "focus": focus}
+    assert await bench.verify(claim(SOUND, 1)) == {SOUND: "held"}
+    assert "asks only about" not in server.prompts()[0]
 
 
 async def test_an_unchecked_claim_is_left_out(server: ModelServer, bench: Bench) -> None:

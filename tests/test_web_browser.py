@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -321,7 +322,8 @@ async def test_a_machine_without_a_browser_says_what_to_install(
     with pytest.raises(SourceError, match=r"Chromium does not start.*apt-get install chromium"):
         await read(broken, site.page("/app", app(told())))
     await broken.aclose()
-    monkeypatch.setattr(browser_module, "find_spec", lambda name: None)
+    monkeypatch.delitem(sys.modules, "tools.web.browser")
+    monkeypatch.setitem(sys.modules, "playwright.async_api", None)
     with pytest.raises(SettingsError, match="needs the extra 'browser'"):
         from_settings.build_fetcher(load_settings(fetch="playwright"))
 

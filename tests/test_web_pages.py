@@ -29,6 +29,13 @@ def html_page(html: str | bytes, url: str = URL, charset: str = "") -> FetchedPa
     return FetchedPage(url, "text/html", html if isinstance(html, bytes) else html.encode(), charset)
 
 
+def test_a_long_page_is_cut_within_a_block() -> None:
+    found = read_page(html_page(article("The old harbour", [STORY[0], f"{' '.join(STORY)} " * 1000, STORY[1]], HEAD)))
+    assert LONGEST_PAGE - 20 < len(found.text) <= LONGEST_PAGE
+    assert found.text == "\n\n".join(block.text for block in found.blocks)
+    assert found.left_out["characters beyond the limit"] > 0
+
+
 def refused(html: str, why: str) -> None:
     with pytest.raises(SourceError, match=why) as caught:
         read_page(html_page(html))

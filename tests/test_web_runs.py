@@ -47,7 +47,7 @@ def covered(answer: Answer) -> list[tuple[str, int, int]]:
 
 
 async def test_web_passages_are_judged_and_cited(settings: Settings, engine: SearchServer, site: WebServer) -> None:
-    page = publish(site, "gazette.example", "/a", prose(1), title="On it", publisher="The Gazette", date="2026-03-12")
+    page = publish(site, "gazette.example", "/a", prose(9), title="On it", publisher="The Gazette", date="2026-03-12")
     engine.otherwise(lambda _: [Found(page), *two_sides(site)])
     judge = ScriptedJudge(by_word)
     async with door(settings, with_web(engine, judge)) as runs:
@@ -57,14 +57,14 @@ async def test_web_passages_are_judged_and_cited(settings: Settings, engine: Sea
     assert (cited.publisher, cited.date, cited.title) == ("The Gazette, gazette.example", "2026-03-12", "On it")
     assert (cited.collection, cited.document_id, cited.sample) == (WEB, page, False)
     assert cited.passage_id < 0
-    assert cited.quote.split(".")[0][-20:] in prose(1)
+    assert cited.quote.split(".")[0][-20:] in prose(9)
     assert {c.collection for c in answer.citations} == {WEB}  # nothing in the collection says 'help' or 'harm'
     assert [line[0] for line in covered(answer)] == ["supported", "supported"]
     assert answer.usage.pages == 5
     assert answer.usage.calls == len(engine.requests) == 2
     assert answer.providers["web"] == "tavily"
     assert not [n for n in answer.notes if n.kind in ("degraded", "failed")]
-    assert any(prose(1)[:60] in pair.text for pair in judge.pairs)
+    assert any(prose(9)[:60] in pair.text for pair in judge.pairs)
 
 
 async def test_the_web_enters_no_collection(settings: Settings, engine: SearchServer, site: WebServer) -> None:

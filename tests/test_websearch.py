@@ -17,7 +17,7 @@ from web_server import WebServer, article
 from agent.providers.websearch import WebSearch
 from agent.stage_interfaces import WebResults
 from tools.budget import Budget, budget_scope
-from tools.passages import Passage
+from tools.passages import Passage, interleave
 from tools.store.database import Database
 from tools.store.store import Store
 from tools.web.domains import DomainLists
@@ -30,12 +30,15 @@ class Searched:
     web: WebSearch
     store: Store
 
-    async def find(self, *queries: str, run: str = "r", pages: int = 5, k: int = 50, domains: Any = ()) -> WebResults:
-        return await self.web.find(run, queries or ("Do bridges help?",), pages, k, domains)
+    async def find(
+        self, *queries: str, run: str = "r", pages: int = 5, k: int = 50, domains: Any = (), since: str = ""
+    ) -> WebResults:
+        return await self.web.find(run, queries or ("Do bridges help?",), pages, k, domains, since=since)
 
     def passages(self, found: WebResults) -> list[Passage]:
-        held = self.store.passages(found.ids)
-        return [held[i] for i in found.ids]
+        ids = interleave(found.rankings.values())
+        held = self.store.passages(ids)
+        return [held[i] for i in ids]
 
     def hosts(self, found: WebResults) -> list[str]:
         return list(dict.fromkeys(p.url.split("/")[2].partition(":")[0] for p in self.passages(found)))
@@ -92,7 +95,7 @@ async def test_a_redirect_reaches_no_blocked_site(engine: SearchServer, site: We
         only = await s.find(domains=("site.example",))
     assert list(anywhere.unread.values()) == ["leads to blocked.example, which is not to be searched"]
     assert anywhere.pages == 1
-    assert (only.ids, len(only.unread)) == ([], 2)
+    assert (any(only.rankings.values()), len(only.unread)) == (False, 2)
 
 
 # Pages are read once
@@ -110,7 +113,7 @@ async def test_a_page_is_fetched_once(engine: SearchServer, site: WebServer, tmp
     assert asked_for(site).total() == 1
     assert [f.pages for f in (*sides, later)] == [1, 1, 1]
     assert sum(f.new for f in (*sides, later)) == 1
-    assert sides[0].ids == sides[1].ids == later.ids
+    assert sides[0].rankings == sides[1].rankings == later.rankings
 
 
 @pytest.mark.parametrize(("minutes", "searches", "fetches"), [(55, 1, 1), (65, 2, 1), (25 * 60, 2, 2)])
@@ -162,6 +165,19 @@ async def test_a_hanging_page_does_not_stop_the_others(engine: SearchServer, sit
         assert len(s.hosts(result)) == 3
     assert seconds < 15  # the page hangs for 20
     assert result.unread == {hanging: "took too long"}
+
+
+async def test_pages_from_before_a_day_are_left_out(engine: SearchServer, site: WebServer, tmp_path: Path) -> None:
+    dates = {"old": "2019-05-02", "new": "2020-02-01", "undated": ""}
+    found = [
+        publish(site, f"{name}.example", f"/{name}", prose(i), date=d) for i, (name, d) in enumerate(dates.items())
+    ]
+    engine.on("bridges", [Found(url) for url in found])
+    async with searching(engine, tmp_path) as s:
+        result = await s.find(since="2020-01-31")
+        assert sorted(s.hosts(result)) == ["new.example", "undated.example"]
+        assert sorted(s.hosts(await s.find())) == ["new.example", "old.example", "undated.example"]
+    assert result.unread == {found[0]: "is from before 2020-01-31"}
 
 
 # Hostile text

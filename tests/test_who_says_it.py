@@ -9,14 +9,14 @@ import docx
 import pytest
 from agent_fixtures import ingest
 from test_answer import claim, made, state
-from written_answers import answer, cited, stands
+from written_answers import answer, cited, covered, stands
 
 from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.followups import counter_target
 from agent.answer.model import AnswerClaim
 from agent.answer.outline import side_as_text, to_terminal
 from agent.answer.retrieved import Retrieved
-from agent.answer.wording import named_row, source_line, stored_document_facts
+from agent.answer.wording import evidence_counts, named_row, source_line, stored_document_facts
 from agent.options import RunOptions
 from agent.runs.service import Runs
 from agent.state import Claim
@@ -26,7 +26,7 @@ from prompts import as_data
 from tools.language.reported_speech import UNNAMED, speaker_of
 from tools.models.judges.batch import documents_as_data
 from tools.passages import Block, Passage, SourceDocument
-from ui import source_view
+from ui import answer_view, source_view
 
 QUESTION = "Should schools ban smartphones?"
 SAID = {
@@ -62,6 +62,27 @@ def runs(own_runs: Runs) -> Runs:
     return own_runs
 
 
+def test_a_document_with_several_speakers_is_named_as_a_source_and_not_one_of_them() -> None:
+    claims = [AnswerClaim(text=f"Reason {n}.", citations=[n], quoted=False) for n in (1, 2)]
+    side = stands("p1", "other", "Take the bus.", *claims)
+    for speakers, publisher, named in (
+        (("", "Petra Wolden"), "", "The offer"),
+        (("", "Petra Wolden"), "Hill Coaches", "Hill Coaches"),
+        (("Petra Wolden", "Petra Wolden"), "Hill Coaches", "Petra Wolden, in The offer"),
+    ):
+        document = {"document_id": "offer.md", "title": "The offer", "publisher": publisher}
+        sources = [cited(n, **document, speaker=who) for n, who in enumerate(speakers, start=1)]
+        told = answer("Which?", side, citations=sources, coverage=[covered(side, sources=1)])
+        assert evidence_counts(told, side) == f"2 claims from one source alone: {named}"
+
+
+def test_the_company_of_a_press_release_is_no_name() -> None:
+    said = "The company points out that its drivers hold the winter licence."
+    passage = replace(spoken(1), text=f"{said} It is cheap.")
+    found = [speaker_of(replace(passage, kind=kind), said) for kind in ("press release", "news")]
+    assert found == ["", "The company"]
+
+
 async def test_every_rendering_names_who_says_each_quotation(runs: Runs) -> None:
     options = RunOptions.of(collections=("mine",), web=False)
     given = await runs.answer(await runs.start(QUESTION, options))
@@ -77,6 +98,10 @@ async def test_every_rendering_names_who_says_each_quotation(runs: Runs) -> None
     pasted = "\n".join(side_as_text(given, s) for s in given.perspectives)
     chat = Completion("steelman", None).message(given)
     shown = [to_markdown(given), to_html(given), word, pasted, answer_text(given), chat["content"]]
+    counted = evidence_counts(given, given.perspectives[1])  # above the side on the page
+    assert counted.endswith(" from 2 sources")
+    assert all(counted in text for text in [*shown[:3], " ".join(to_terminal(given, 100, bold=False).split())])
+    assert "each speaker of a document" in answer_view._SOURCES  # the tooltip of that count
     for c in claims:
         for text in shown:
             below = (told := text.replace("\\", ""))[told.index(f"“{c.text}”") + len(c.text) :]
@@ -101,8 +126,8 @@ async def test_every_rendering_names_who_says_each_quotation(runs: Runs) -> None
 
 async def test_the_stored_documents_tell_author_date_and_speakers(runs: Runs) -> None:
     assert [stored_document_facts(row) for row in runs.store.documents("mine")] == [
-        ["20 March 2025 (heading)", "3 speakers"],
-        ["by Ana Lindqvist (PDF metadata)", "14 March 2025 (byline)"],
+        ["20 March 2025", "3 speakers"],
+        ["by Ana Lindqvist", "14 March 2025"],
     ]
 
 

@@ -1,6 +1,7 @@
 """From verdicts to claims, on the real stages: what a writer is shown of the passages that a model judged, and what the
 run keeps of what it writes. The verdicts are given; encoder and embedded judge are quick ones."""
 
+import json
 import re
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -14,15 +15,17 @@ from langgraph.graph import StateGraph
 from model_server import ModelServer
 from providers import side
 
+from agent.answer.summary import stage_notes
 from agent.evidence.coverage import coverage_of, judged_evidence, originals_of
 from agent.options import RunOptions
 from agent.runs.build import build_providers
 from agent.settings import load_settings
 from agent.stages.select import select
 from agent.stages.verify import merge_reworded, verify
-from agent.stages.write import write
+from agent.stages.write import WrittenCrux, write
 from agent.state import Perspective, RunState
 from tools.documents.ingest import Ingester
+from tools.models.chat.reply import read_reply
 from tools.passages import Block, SourceDocument
 from tools.store.database import Database
 from tools.store.store import SAMPLES, Store
@@ -36,6 +39,8 @@ GUEST = "Free boats will be full of trippers. Those who live here will stand on 
 DOUBT = "I doubt whether we can pay for it when the county gives us less next year than it did this year."
 VOICES = ["miller", "sexton", "cooper", "tanner", "fowler", "warden", "joiner", "weaver", "potter", "thatcher"]
 FOR = [f"The {v} of quay {n} wants no fares: {n} carts waited {n * 7} minutes there." for n, v in enumerate(VOICES, 2)]
+
+MISFITS: list[Any] = [{"reply": 1, "to": None}, [1, 2], 3, {"reply": 1}]
 
 
 def minutes(*speeches: tuple[str, str]) -> SourceDocument:
@@ -171,36 +176,82 @@ async def test_a_writer_is_shown_what_was_judged_for_its_side_by_document(bench:
     assert bench.asked(YES).index("A nurse") < bench.asked(YES).index("Against the side speak:")
 
 
-async def test_claims_keep_their_reasons_and_answers(bench: Bench) -> None:
-    texts = [LETTER.split(". ")[1], *FOR]
+async def test_claims_keep_their_reasons_and_what_they_answer(bench: Bench) -> None:
+    texts, guest = [LETTER.split(". ")[1], *FOR], GUEST.partition(" Those")[0]
 
     def case(body: Any) -> dict[str, Any]:
         prompt = body["messages"][-1]["content"]
         if f"write:\n<statement>{YES}" not in prompt:
-            return {"claims": []}
-        claims = [{"text": t, "passages": [number(prompt, t)], "reason": t[4:9], "answers": 0} for t in texts]
+            return {"claims": [{"text": guest, "passages": [number(prompt, GUEST)]}]}
+        claims = [{"text": t, "passages": [number(prompt, t)], "reason": t[4:9]} for t in texts]
         again = {**claims[1], "text": f"Indeed {claims[1]['text']}"}
-        return {"claims": [{**claims[0], "answers": number(prompt, GUEST)}, *claims[1:], again]}
+        return {"claims": [*claims, again]}
+
+    def dispute(body: Any) -> dict[str, Any]:
+        prompt = body["messages"][-1]["content"]
+        numbers = {said: int(n) for n, said in re.findall(r'<claim number="(\d+)">(.+?)</claim>', prompt)}
+        mine = numbers[texts[0]]
+        pairs = (mine, numbers[guest]), (numbers[texts[1]], mine), (numbers[texts[2]], 99)
+        return {"text": "", "claims": [], "replies": [*MISFITS, *({"reply": a, "to": b} for a, b in pairs)]}
 
     bench.server.on(STAGES["write"], case)
+    bench.server.on(STAGES["crux"], dispute)
     found = await bench.run({LETTER: YES_OF_IT, **{text[:20]: YES_OF_IT for text in FOR}, "trippers": NO_OF_IT})
     mine = [c for c in found["claims"] if c["perspective"] == "p1"]
     assert [(c["text"], c.get("reason")) for c in mine] == [(t, t[4:9]) for t in texts]
-    assert [c.get("answers") for c in mine] == [bench.id("trippers"), *[None] * 10]
-    cited = next(d["passages"] for d in found["drafts"] if d.get("answers"))
-    assert cited == [bench.id(LETTER)], "its copy is no second source"
+    assert [c.get("answers") for c in mine] == [guest, *[None] * 10], "no claim answers its own side"
+    assert found["drafts"][0]["passages"] == [bench.id(LETTER)], "its copy is no second source"
     assert {i for c in found["claims"] if c["perspective"] == "p2" for i in c["passages"]} <= {bench.id("trippers")}
-    assert "The model wrote nothing for 'side 2'." in [n["message"] for n in found["notes"]]
+
+
+async def test_the_crux_of_an_open_question_and_its_replies_are_of_all_sides(bench: Bench) -> None:
+    payers = {"fares": "Crews", "the county": DOUBT, "shops": "trippers", "tolls": "crosses"}
+    sides = tuple(side(n, f"Ferries should be paid for by {payer}.") for n, payer in enumerate(payers, 1))
+    whole = (next(p.text for p in bench.passages.values() if words in p.text) for words in payers.values())
+    texts = {s["statement"]: re.split(r"(?<=\.) ", text)[0] for s, text in zip(sides, whole, strict=True)}
+    fares, county, shops, tolls = texts.values()
+
+    def case(body: Any) -> dict[str, Any]:
+        prompt = body["messages"][-1]["content"]
+        text = next(t for statement, t in texts.items() if f"write:\n<statement>{statement}" in prompt)
+        return {"claims": [{"text": text, "passages": [number(prompt, text)]}]}
+
+    def dispute(body: Any) -> dict[str, Any]:
+        found = re.findall(r'<claim number="(\d+)">(.+?)</claim>', body["messages"][-1]["content"])
+        assert [said for _, said in found] == [*texts.values()]
+        replies = [{"reply": 4, "to": 1}, {"reply": 2, "to": 3}, {"reply": 3, "to": 3}]
+        return {"text": f"{fares} {shops}", "claims": [1, 2, 3, 4], "replies": replies}
+
+    bench.server.on(STAGES["write"], case)
+    bench.server.on(STAGES["crux"], dispute)
+    sure = {words: {f"p{n}": (CLEAR, NOTHING)} for n, words in enumerate(payers.values(), 1)}
+    found = await bench.run(sure, sides, form="open")
+    crux = next(c for c in found["claims"] if c["role"] == "crux")
+    assert {*crux["passages"]} == {bench.id(words) for words in payers.values()}
+    met = {c["text"]: c["answers"] for c in found["claims"] if "answers" in c}
+    assert met == {tolls: fares, county: shops}
+
+
+@pytest.mark.parametrize("replies", [None, "none", MISFITS])
+def test_a_crux_is_kept_whatever_its_replies_are(replies: Any) -> None:
+    read = read_reply(json.dumps({"text": "All turns on cost.", "claims": [1, 2], "replies": replies}), WrittenCrux)
+    assert (read.text, read.claims, read.replies) == ("All turns on cost.", [1, 2], [])
+
+
+async def test_a_side_for_which_a_model_wrote_nothing_is_named(bench: Bench) -> None:
+    bench.server.on(STAGES["write"], {"claims": []})
+    found = await bench.run({LETTER: YES_OF_IT, "trippers": NO_OF_IT})
+    assert "The model wrote no claim for 'side 2'." in [n["message"] for n in found["notes"]]
 
 
 async def test_claims_that_say_the_same_are_merged(bench: Bench) -> None:
     text = "A free ferry lets nurses and carters of all the far villages reach the town by seven every morning"
-    reworded, another = {"text": f"{text} indeed.", "answers": 7}, {"text": text.replace("seven", "eight")}
+    reworded, another = {"text": f"{text} indeed."}, {"text": text.replace("seven", "eight")}
     own = {"text": text, "perspective": "p1", "role": "case", "support": 0.9}
     changes: Any = ({}, reworded, {"perspective": "p2"}, {"objection": True}, another)
     given: Any = [{**own, "passages": [n], **changed} for n, changed in enumerate(changes, 1)]
     merged = await merge_reworded(bench.providers.models, given)
-    assert [(c["passages"], c.get("answers")) for c in merged] == [([1, 2], 7), ([3], None), ([4], None), ([5], None)]
+    assert [c["passages"] for c in merged] == [[1, 2], [3], [4], [5]]
 
 
 async def test_an_open_question_has_objections(bench: Bench) -> None:
@@ -211,6 +262,16 @@ async def test_an_open_question_has_objections(bench: Bench) -> None:
     found = await bench.run({"Crews": {"p1": (CLEAR, NOTHING)}, "trippers": {"p1": (NOTHING, CLEAR)}}, sides)
     mine = [(c["text"], c.get("objection"), c["passages"]) for c in found["claims"] if c["perspective"] == "p1"]
     assert mine == [(crews, None, [bench.id("Crews")]), (guest, True, [bench.id("trippers")])]
+
+
+async def test_an_objection_that_the_check_drops_is_counted_in_the_note(bench: Bench) -> None:
+    sides = side(1, "Ferries should be paid for by fares."), side(2, "Ferries should be paid for by the state.")
+    invented = {"text": "Geese sold hats in Oslo.", "passages": [2]}
+    case = {"claims": [{"text": "Crews are paid by fares.", "passages": [1]}], "objections": [invented]}
+    bench.server.on("objections: up to 3", case)
+    found = await bench.run({"Crews": {"p1": (CLEAR, NOTHING)}, "trippers": {"p1": (NOTHING, CLEAR)}}, sides)
+    left_out = "1 sentence did not stand up to the check against the sources and was left out."
+    assert (len(found["claims"]), [n.text for n in stage_notes(found)]) == (1, [left_out])
 
 
 INVENTED = {"claims": [{"text": "Geese sold hats in Oslo.", "passages": [1]}]}

@@ -71,18 +71,20 @@ def written(side: str, text: str, *passages: int, **more: Any) -> Claim:
 
 
 DEAR = "A toll house would cost more than it collects in its first six years."
+REPAIRS = "Those who cross should bear the 41,000 that repairs cost a year."
+FORD = "Carters would drive through the ford, where two horses have drowned."
 TRIED = "44 of 46 shops were against passes when the mill tried them."
 CLAIMS = [
-    written("p1", "Those who cross should bear the 41,000 that repairs cost a year.", 1, reason="cost", role="thesis"),
-    written("p1", "A toll would keep heavy carts on the highway.", 2, reason="traffic", answers=5),
-    written("p2", DEAR, 3, reason="cost", role="thesis", answers=1),
+    written("p1", REPAIRS, 1, reason="cost", role="thesis"),
+    written("p1", "A toll would keep heavy carts on the highway.", 2, reason="traffic", answers=FORD),
+    written("p2", DEAR, 3, reason="cost", role="thesis", answers=REPAIRS),
     written("p2", "Pupils have no other way to school.", 4, reason="school"),
-    written("p2", "Carters would drive through the ford, where two horses have drowned.", 5, reason="safety"),
+    written("p2", FORD, 5, reason="safety"),
     written("p2", "Old people visit less when each visit costs a coin.", 14, reason="loneliness"),
     written("p2", "A tenth of what milk earns across the river would be lost.", 12, reason="trade"),
     *(written("p2", f"Reason {n} against a toll.", 5, reason="other") for n in range(6, 10)),
     written("p3", "A yearly pass costs each household as much as two loaves.", 6, reason="cost", role="thesis"),
-    written("p3", TRIED, 7, reason="trade", objection=True, answers=6),
+    written("p3", TRIED, 7, reason="trade", objection=True),
 ]
 
 

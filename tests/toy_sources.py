@@ -9,7 +9,8 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from loopback import Connections, Served, Silent
 
-from tools.web.source import Source, SourceKind, SourceResult, read_results
+from tools.passages import EvidenceKind
+from tools.web.source import Source, SourceResult, read_results
 
 
 class ToySource(Source):
@@ -17,7 +18,7 @@ class ToySource(Source):
 
     most_results = 10
 
-    def __init__(self, address: str, name: str, kind: SourceKind, seconds: float = 5.0) -> None:
+    def __init__(self, address: str, name: str, kind: EvidenceKind, seconds: float = 5.0) -> None:
         super().__init__(address, seconds)
         self.name, self.title, self.kind = name, name.capitalize(), kind
 
@@ -58,7 +59,7 @@ class ToyServer(Served):
         super().__init__(Connections(Handler))
         self.url = f"http://127.0.0.1:{self.port}"
 
-    def source(self, name: str, kind: SourceKind, *found: dict[str, str], seconds: float = 5.0) -> ToySource:
+    def source(self, name: str, kind: EvidenceKind, *found: dict[str, str], seconds: float = 5.0) -> ToySource:
         self.has[name] = list(found)
         return ToySource(self.url, name, kind, seconds)
 

@@ -115,6 +115,6 @@ def with_web(engine: SearchServer, judge: ScriptedJudge | None = None, made: Bui
         providers = (made or build(judge=judge or ScriptedJudge(by_word)))(settings, store)
         searching = web_search(engine, store, providers.models, settings.cache_dir, **web)
         connected = (getattr(each, "aclose", None) for each in (searching.fetcher, *searching.sources))
-        return replace(providers, web=searching, closers=tuple(filter(None, connected)))
+        return replace(providers, web=searching, closers=(*providers.closers, *filter(None, connected)))
 
     return building

@@ -148,9 +148,8 @@ def share_of_time(share: float) -> AbstractContextManager[None]:
 
 async def in_time(work: Awaitable[T]) -> T:
     """The awaited result. Raises DeadlineError at the deadline in force."""
-    left = current_budget().seconds_left()
     try:
-        async with asyncio.timeout(None if math.isinf(left) else max(0.0, left)):
+        async with asyncio.timeout(current_budget().seconds_left()):
             return await work
     except TimeoutError as exc:
         raise DeadlineError(tr("the time for it was used up.")) from exc
@@ -164,14 +163,14 @@ def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 async def run_within(calls: Iterable[Callable[[], Awaitable[None]]], concurrency: int) -> None:
     """Runs the calls concurrently until the deadline in force. The first failure cancels the others."""
-    turn, seconds = asyncio.Semaphore(concurrency), current_budget().seconds_left()
+    turn = asyncio.Semaphore(concurrency)
 
     async def one(call: Callable[[], Awaitable[None]]) -> None:
         async with turn:
             await call()
 
     try:
-        async with asyncio.timeout(None if math.isinf(seconds) else max(0.0, seconds)), asyncio.TaskGroup() as group:
+        async with asyncio.timeout(current_budget().seconds_left()), asyncio.TaskGroup() as group:
             for call in calls:
                 group.create_task(one(call))
     except TimeoutError:

@@ -36,13 +36,6 @@ def full_error(path: Path) -> StoreFullError:
     return StoreFullError(f"the disk with {path} is full. Free some room and run the same command again; it goes on.")
 
 
-def make_private_folder(folder: Path) -> None:
-    """Creates the folder with mode 700. An existing folder is not changed."""
-    if not folder.exists():
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)
-
-
 def keep_folder_private(folder: Path) -> None:
     """Creates the folder if needed and sets mode 700, except on another user's folder. Raises OSError if the folder
     cannot be created."""

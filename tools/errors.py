@@ -111,9 +111,7 @@ class StoreDamagedError(StoreError):
 
 
 class IndexDamagedError(StoreDamagedError):
-    """An index is damaged. It can be rebuilt from the store. `index`: its name."""
-
-    index = ""
+    """An index is damaged. It can be rebuilt from the store."""
 
 
 class EncoderMismatchError(StoreError):

@@ -1,7 +1,7 @@
 """Documents, blocks and passages: the data types that all modules share."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import PurePath
 from typing import Literal, get_args
@@ -44,6 +44,7 @@ class Block:
     page, last_page: counted from 1; 0 if the format has no pages.
     speaker: empty if the document does not mark speakers. Uncertain names begin with `PROBABLY`.
     bold: number of bold characters at the start, such as a speaker's name or an interview question.
+    quoted: whether the block repeats another text, as lines after '>' do.
     """
 
     text: str
@@ -53,6 +54,7 @@ class Block:
     last_page: int = 0
     speaker: str = ""
     bold: int = 0
+    quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,8 @@ class Passage:
 
     Passages of the store have positive ids. Passages of web pages have negative ids. `original`: the first publisher of
     the text, if the document is a known copy. `section`: the heading above the passage. `key`, `language`, `owner`,
-    `venue`, `extent`: as in `SourceDocument`. `speaker`: of the passage; `author`: of the whole document.
+    `venue`, `extent`: as in `SourceDocument`. `speaker`: of the passage; `author`: of the whole document. `whole`: the
+    passage's whole text, if `text` has only the sentences that the passage does not share with other passages.
     """
 
     id: int
@@ -148,6 +151,7 @@ class Passage:
     author: str = ""
     venue: str = ""
     extent: str = ""
+    whole: str = ""
 
     @property
     def evidence_kind(self) -> EvidenceKind:
@@ -182,6 +186,11 @@ class Passage:
         whole = self.original or self.owner.casefold() or self.publisher.casefold() or self.key or self.document_id
         speaker = self.speaker.removeprefix(PROBABLY).casefold().partition(" (")[0]  # 'Mrs Bray (the Clerk)'
         return f"{whole}: {speaker}" if speaker else whole
+
+
+def shortened(passage: Passage, text: str) -> Passage:
+    """Returns the passage with a part of its text. What only this passage says has no other publisher."""
+    return replace(passage, text=text, whole=passage.whole or passage.text, original="")
 
 
 @dataclass(frozen=True, slots=True)

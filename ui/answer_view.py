@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
+from typing import NamedTuple
 
 import streamlit as st
 
 from agent.answer import followups, wording
+from agent.answer.attribution import source_lines
 from agent.answer.debate_sheet import SHEET_LABEL
 from agent.answer.files import export_answer, file_name
 from agent.answer.followups import suggested_followups
 from agent.answer.model import LEAD_NOTE_KINDS, Answer, AnswerClaim, AnswerPerspective
 from agent.answer.outline import side_as_text
-from agent.answer.reason_rows import ReasonRow, rows_by_reason
 from agent.limits import FIRST_ALSO
 from agent.options import RunOptions
 from agent.runs.store import RunRow
@@ -20,24 +21,23 @@ from agent.stage_interfaces import NO_WEB
 from agent.state import OTHER_WAYS
 from tools.language.lexicon import count
 from tools.store.store import SAMPLES
-from tools.translation import labelled, mark, speaking, tr, trn
+from tools.translation import in_its_language, in_marks, labelled, mark, speaking, tr, trn
 from ui import ask_view, claims_view, document_list, focus, html, permissions
 from ui.escaping import escaped, label, text
 from ui.service import PageService
 
 _ROWS = 6  # number of reasons that are not folded
 _SOURCES = mark(
-    "How much is shown, not who is right. One publisher, and what says the same as another, count as one source."
+    "This counts what is shown, not who is right. Each publisher is one source, each document without a publisher, and "
+    "each speaker of a document with several. Texts that say the same count once. A person whom a text quotes has a "
+    "number of their own."
 )
 
 
 def show(service: PageService, run: RunRow, answer: Answer) -> None:
-    """Shows the answer with its thread in the answer's language. The open source is shown beside the answer."""
-    with speaking(answer.language):
-        _show(service, run, answer)
+    """Shows the answer with its thread. The open source is shown beside the answer.
 
-
-def _show(service: PageService, run: RunRow, answer: Answer) -> None:
+    The answer's words are in its language, the page's own words around them in the visitor's."""
     citation = claims_view.opened(answer)
     # There are always two columns, so that the answer and the focused element stay in place if one column is empty.
     main, aside = st.columns([9, 4] if citation else [1, 0.001], gap="small" if citation else None)
@@ -54,12 +54,15 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
     if read := wording.question_as_read(answer):
         html.small(read)
     html.line(answer.summary)
+    if not permissions.by_shared_link(service.person) and _repeats(service, run, answer):
+        html.small(tr("This search found nothing more than the one before."))
     for note in answer.notes:
         if note.kind in LEAD_NOTE_KINDS:
             html.small(note.text)
     _nearest(service, answer)
     if answer.crux:
-        label = labelled(tr(wording.CRUX_LABEL), "")
+        with speaking(answer.language):
+            label = labelled(tr(wording.CRUX_LABEL), "")
         crux = f'<p class="sm-claim"><b>{label}</b>{text(answer.crux.text)}</p>'
         claims_view.line(answer, crux, answer.crux, "crux")
     by = claims_view.Corrector(service, run, answer)
@@ -72,6 +75,19 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
     _end(service, run, answer)
     _suggested(service, answer)
     _conversation(answer)
+
+
+def _repeats(service: PageService, run: RunRow, answer: Answer) -> bool:
+    """Returns whether the run asked again for an earlier answer of its thread, and quotes nothing that was not quoted
+    there."""
+    earlier = [row.id for row in service.rows.thread(run.thread) if row.created_at < run.created_at]
+    before = [found for row in earlier if (found := service.rows.get(row).answer)]
+    again = [_quotes(found) for found in before if followups.repeated_question(found) == run.question]
+    return bool(again) and _quotes(answer) <= set[str]().union(*again)
+
+
+def _quotes(answer: Answer) -> set[str]:
+    return {q.quote for citation in answer.citations for q in citation.quotations}
 
 
 def _also(by: claims_view.Corrector, answer: Answer) -> None:
@@ -96,7 +112,7 @@ def show_notes(answer: Answer) -> None:
 def _thread(service: PageService, run: RunRow) -> None:
     """Links to each question of the thread."""
     rows = service.rows.thread(run.thread)
-    if len(rows) < 2 or permissions.by_shared_link(service.person):
+    if len(rows) < 2 or permissions.by_shared_link(service.person, run.thread):
         return
     with st.container(horizontal=True, key="thread"):
         for row in rows:
@@ -107,41 +123,69 @@ def _thread(service: PageService, run: RunRow) -> None:
 # The sides
 
 
+class _ReasonRow(NamedTuple):
+    """One reason with the claims of two sides. reason: empty for claims without a reason. cells: for each side, the
+    positions of its claims in `claims_below_heading`."""
+
+    reason: str
+    cells: tuple[list[int], list[int]]
+
+
+def _rows_by_reason(sides: Sequence[AnswerPerspective]) -> list[_ReasonRow]:
+    """Groups the claims of two sides by reason. Returns rows only if both sides name reasons. Quotations have no
+    reasons.
+
+    Shared reasons come first and claims without a reason last. The other rows follow the order of their first claim.
+    """
+    cases = [wording.claims_below_heading(side) for side in sides]
+    if len(cases) != 2 or not all(any(c.reason for c in claims) for claims in cases):
+        return []
+    rows: dict[Sequence[str], _ReasonRow] = {}
+    for place, claims in enumerate(cases):
+        for number, claim in enumerate(claims):
+            row = rows.setdefault(wording.reason_key(claim.reason), _ReasonRow(wording.reason_label(claim), ([], [])))
+            row.cells[place].append(number)
+    return sorted(rows.values(), key=lambda r: (not r.reason, not all(r.cells), min(r.cells[0] + r.cells[1])))
+
+
 def _sides(by: claims_view.Corrector, answer: Answer) -> None:
     """Shows the sides for and against beside each other, and the other sides below them."""
     for name, found in groupby(answer.perspectives, lambda side: "others" if side.stance == "other" else "facing"):
         sides = list(found)
-        rows = rows_by_reason(sides) if name == "facing" or len(answer.perspectives) == 2 else []
+        rows = _rows_by_reason(sides) if name == "facing" or len(answer.perspectives) == 2 else []
         with st.container(key=f"sides-{name}"):
             for side in sides:
                 with st.container(border=True, key=f"card-{side.stance}-{side.id}"):
                     _card(by, answer, side, claims=not rows)
                     _acts(by.service, by.run, answer, side)
+        above = st.container()  # for the way back of a claim whose row is gone
         for place, row in enumerate(rows[:_ROWS]):
             _row(by, sides, row, place)
         if more := rows[_ROWS:]:
-            with st.expander(
-                f":small[+ {trn('{number} more reason', '{number} more reasons', len(more))}]", key="folded-reasons"
-            ):
+            said = trn("{number} more reason", "{number} more reasons", len(more))
+            with st.expander(f":small[+ {said}]", key="folded-reasons"):
                 for place, row in enumerate(more, start=_ROWS):
                     _row(by, sides, row, place)
+        with above:
+            for side in sides if rows else ():
+                by.undo(side.id)
 
 
-def _row(by: claims_view.Corrector, sides: Sequence[AnswerPerspective], row: ReasonRow, place: int) -> None:
+def _row(by: claims_view.Corrector, sides: Sequence[AnswerPerspective], row: _ReasonRow, place: int) -> None:
     """Shows a reason, and below it the claims of each side for that reason."""
     st.html(f"<h4>{text(label(row.reason) or tr('Without a named reason'))}</h4>")
     with st.container(key=f"sides-row-{place}"):
         for side, cell in zip(sides, row.cells, strict=True):
             with st.container(key=f"card-{side.stance}-{side.id}-{place}", gap="small"):
-                html.small(f"{wording.side_label(by.answer, side)}{'' if cell else ' —'}")
-                by.undo(stood := f"{side.id}-row-{place}")
+                html.small(f"{label(wording.side_name(by.answer, side))}{'' if cell else ' —'}")
+                by.undo(stood := f"{side.id}-row-{wording.reason_key(row.reason)}")  # a move changes the rows' order
                 for number in cell:
                     claims_view.one(by, wording.claims_below_heading(side)[number], f"{side.id}-{number}", stood)
 
 
 def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspective) -> None:
     with st.container(horizontal=True, key=f"acts-{side.id}"):
-        if st.button(tr("Search more for this"), key=f"search-more-{side.id}", type="tertiary"):
+        if st.button(tr("Search more for this side"), key=f"search-more-{side.id}", type="tertiary"):
             ask_view.begin(service, followups.repeated_question(answer), "deep", thread=run.id)
         if (
             side.claims
@@ -196,10 +240,25 @@ def _conversation(answer: Answer) -> None:
             you = text(tr("You asked: {question}", question=asked))
             st.html(f'<p class="sm-small">{you}</p><b>{text(reply.heading)}</b>')
             for number, (said, cited) in enumerate(reply.lines):
-                claim = AnswerClaim(text=said, citations=cited, quoted=False)
-                claims_view.line(answer, f'<p class="sm-claim">{text(said)}</p>', claim, f"reply-{place}-{number}")
+                _reply_line(answer, said, cited, f"reply-{place}-{number}")
     if replies:
-        html.small(tr("These replies are gone when the page is loaded anew."))
+        html.small(tr("Reloading the page removes these replies."))
+
+
+def _reply_line(answer: Answer, said: str, cited: Sequence[int], key: str) -> None:
+    """Shows a line of a reply. If the line is a claim of the answer, its sources follow as in the answer."""
+    every = [*(c for side in answer.perspectives for c in side.all_claims), *answer.also]
+    same = (c for c in every if {*cited} & {*c.citations} and said.endswith(wording.claim_text(c)))
+    if (claim := next(same, None)) is None:
+        plain = AnswerClaim(text=said, citations=list(cited), quoted=False)
+        claims_view.line(answer, f'<p class="sm-claim">{text(said)}</p>', plain, key)
+        return
+    words = said.removesuffix(wording.claim_text(claim)) + wording.claim_text(claim, speaker="")
+    st.html(f'<p class="sm-claim">{text(words)}</p>')
+    for number, told in source_lines(answer, claim):
+        if number in cited:
+            one = claim.model_copy(update={"citations": [number]})
+            claims_view.line(answer, f'<p class="sm-small">{text(told)}</p>', one, f"{key}-{number}")
 
 
 def _suggested(service: PageService, answer: Answer) -> None:
@@ -215,10 +274,11 @@ def _suggested(service: PageService, answer: Answer) -> None:
                 ask_view.begin(service, question, thread=answer.run_id)
 
 
-def searched(service: PageService, run: RunRow, answer: Answer) -> str:
+@in_its_language
+def searched(answer: Answer, service: PageService, run: RunRow) -> str:
     """Returns 'Searched: mine, studies.' or 'Searched: 2 web pages.'"""
     options = RunOptions.from_dict(run.options)
-    places = [service.called(name) for name in options.own_collections]
+    places = [in_marks(service.called(name), "‘{}’") for name in options.own_collections]
     places += [tr(ask_view.KINDS[kind]) for kind in answer.kinds if kind != "mine"]
     if options.urls:
         places = [count(len(options.urls), "web page")]
@@ -228,7 +288,7 @@ def searched(service: PageService, run: RunRow, answer: Answer) -> str:
 
 
 def _end(service: PageService, run: RunRow, answer: Answer) -> None:
-    html.small(searched(service, run, answer))
+    html.small(searched(answer, service, run))
     html.small(wording.closing_line(answer, asked=run.created_at))
     with st.container(horizontal=True, key="end"):
         with st.popover(tr("Export"), type="tertiary"):
@@ -242,9 +302,8 @@ def _end(service: PageService, run: RunRow, answer: Answer) -> None:
         ask_view.link(tr("Compare"), "compare", run=answer.run_id, view="compare")
         with st.popover(tr("Link"), type="tertiary"):
             alone = tr("The answer's permanent address; you alone can open it.")
-            html.small(
-                alone if run.person else tr("The answer's permanent address; who can open this page can open it.")
-            )
+            shared = tr("The answer's permanent address; all who can open this page can open it.")
+            html.small(alone if run.person else shared)
             st.code(f"{(st.context.url or '').split('?')[0].rstrip('/')}/?run={answer.run_id}", None, wrap_lines=True)
 
 

@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import Any, Literal
+from urllib.parse import quote, unquote
 
 import streamlit as st
 
@@ -14,12 +15,14 @@ from agent.options import EXAMPLE, Depth
 from agent.samples import FOLDER, sample_questions
 from tools.errors import GreetingError
 from tools.store.store import SAMPLES
-from tools.translation import grouped, labelled, mark, tr
+from tools.translation import grouped, labelled, mark, tr, translated
 from ui import focus, html, permissions
 from ui.escaping import escaped, text
 from ui.service import PageService
 
 GONE = mark("There is no answer at this address. It may have been deleted.")
+_PLACES = "steelman_places"  # a cookie, so that a reloaded page looks where its last question looked
+_KEEP = "<script>document.cookie = '{name}={value}; path=/; max-age=31536000; samesite=strict'</script>"
 SOURCE = "source"  # the session's open source; a reply closes it, because it hides the reply in narrow windows
 _DEPTHS = {
     "quick": mark("one search"),
@@ -83,22 +86,38 @@ def form(open_service: Callable[[], PageService], thread: str | None = None, sho
         st.html(focus.now(focus=".st-key-question input"), unsafe_allow_javascript=True)
 
 
+def kept_places(service: PageService) -> dict[str, Any]:
+    """Returns where the last question of this browser looked: collections that still exist, and whether in the web."""
+    if "places" not in st.session_state:
+        found: Any = {}
+        with suppress(ValueError):
+            found = json.loads(unquote(st.context.cookies.get(_PLACES, "")))
+        given = found if isinstance(found, dict) else {}  # whoever visits may have changed it
+        looked = given.get("collections")
+        names = [c.name for c in service.store.collections() if isinstance(looked, list) and c.name in looked]
+        web = {"web": given["web"]} if isinstance(given.get("web"), bool) else {}
+        st.session_state["places"] = ({"collections": tuple(names)} if names else {}) | web
+    return dict(st.session_state["places"])
+
+
+def keep_places() -> None:
+    """Keeps the places that somebody chose in a cookie. Called after the options were drawn."""
+    places = st.session_state.get("places", {}) | st.session_state.get("chosen", {})
+    places = {name: given for name, given in places.items() if name in ("collections", "web")}
+    if places or st.context.cookies.get(_PLACES):
+        st.html(_KEEP.format(name=_PLACES, value=quote(json.dumps(places))), unsafe_allow_javascript=True)
+
+
 def _options(service: PageService, thread: str | None, shown: str) -> dict[str, Any]:
     """Returns the chosen options of RunOptions. The next question keeps them. A follow-up starts with the places of its
     answer, a new question with those of the last one, unless others were chosen and not yet asked with."""
     usual, chosen = service.places(thread), st.session_state.setdefault("chosen", {})
-    places = usual | ({} if thread else st.session_state.get("places", {})) | chosen
+    places = usual | ({} if thread else kept_places(service)) | chosen
     with st.popover(tr("Options"), type="tertiary"):
-        depths = " · ".join(labelled(tr(_NAMES[depth]), tr(what)) for depth, what in _DEPTHS.items())
-        before = chosen.get("depth", "normal")
-        depth = st.segmented_control(
-            tr("How thorough"),
-            list(_DEPTHS),
-            default=before,
-            format_func=lambda d: tr(_NAMES[d]),
-            help=depths,
-            key="depth",
-        )
+        depths = {name: tr(called) for name, called in _NAMES.items()}
+        how = " · ".join(labelled(depths[name], tr(what)) for name, what in _DEPTHS.items())
+        asked, before, told = tr("How thorough"), chosen.get("depth", "normal"), depths.__getitem__
+        depth = st.segmented_control(asked, list(depths), default=before, format_func=told, help=how, key="depth")
         names = [c.name for c in service.store.collections()] or [SAMPLES]
         at_first = [name for name in names if name in places["collections"]]
         called = {name: escaped(service.called(name)) for name in names}
@@ -123,28 +142,31 @@ def _options(service: PageService, thread: str | None, shown: str) -> dict[str, 
 
 def _sources(service: PageService, places: dict[str, Any], key: str) -> dict[str, tuple[str, ...]]:
     """Returns the chosen kinds of sources (none: all that are on) and the pages to read. places: what is usual."""
-    kinds = ["mine", *service.kinds]
-    chosen: list[str] = kinds
+    kinds: list[str] = ["mine", *service.kinds]
+    chosen = kinds
     if len(kinds) > 2:
         usual = [kind for kind in kinds if kind in places.get("sources", kinds)] or kinds
         named = {kind: tr(KINDS[kind]) for kind in kinds}.__getitem__
         name, key_of = tr("Kinds of sources"), f"kinds{key}"
         chosen = st.pills(name, kinds, selection_mode="multi", default=usual, format_func=named, key=key_of)
-    before, how = "\n".join(places.get("urls", ())), tr("One address a line. Nothing else is searched.")
-    pages = st.text_area(tr("Read only these pages"), before, help=how, key=f"urls{key}", height=68).split()
+    before, how = "\n".join(places.get("urls", ())), tr("Nothing else is then searched.")
+    name, key_of = tr("Read only these web pages, one address a line"), f"urls{key}"
+    pages = st.text_area(name, before, help=how, key=key_of, height=68).split()
     return {"sources": tuple(chosen) if set(chosen) < set(kinds) and not pages else (), "urls": tuple(pages)}
 
 
 def _scope(service: PageService) -> None:
-    """Shows which collections a question searches."""
+    """Shows which collections and kinds of sources the next question searches."""
     held = {c.name: c.passages for c in service.store.collections()}
     known = {SAMPLES: tr("sample passages, written for this project")}
-    places = (service.places(None) | st.session_state.get("places", {}))["collections"]
-    others = {p: tr("passages of {collection}", collection=service.called(p)) for p in places}
+    chosen = service.places(None) | kept_places(service) | st.session_state.get("chosen", {})
+    kinds = chosen.get("sources") or ("mine", *service.kinds)
+    places = chosen["collections"] if "mine" in kinds else ()
+    others = {p: tr("passages in ‘{collection}’", collection=service.called(p)) for p in places}
     parts = [f"{grouped(held.get(p, 0))} {(others | known)[p]}" for p in places]
-    parts += [tr(KINDS[kind]) for kind in service.kinds]
+    parts += [tr(KINDS[kind]) for kind in service.kinds if kind in kinds and chosen.get("web", True)]
     with st.container(horizontal=True, vertical_alignment="center"):
-        html.small(tr("Searched, unless Options say otherwise: {places}.", places=", ".join(parts)))
+        html.small(tr("A question searches: {places}. Options change that.", places=", ".join(parts)))
         link(tr("Add your documents"), "add-documents", view="documents")
 
 
@@ -160,15 +182,13 @@ def _example() -> None:
 
 def _topics(service: PageService) -> None:
     """Offers every question that the samples answer."""
-    html.small(tr("Or one of the thirty topics of the samples:"))
+    html.small(tr("Or try one of the thirty topics of the sample texts:"))
     names = {
         question: topic.replace("-", " ").replace("ai ", "AI ").replace("gm ", "GM ")
         for topic, question in sample_questions().items()
     }
-    chosen = st.pills(
-        tr("Topics"), list(names), format_func=names.__getitem__, label_visibility="collapsed", key="topic"
-    )
-    if chosen:
+    told = names.__getitem__
+    if chosen := st.pills(tr("Topics"), list(names), format_func=told, label_visibility="collapsed", key="topic"):
         begin(service, chosen, collections=(SAMPLES,))
 
 
@@ -207,18 +227,21 @@ def begin(
     service: PageService, question: str, depth: Depth = "normal", *, thread: str | None = None, **options: Any
 ) -> None:
     """Starts the run and opens its address. With the option `beside` (another run, and the new run's name in the
-    history) opens the comparison of both runs. Shows an error for a question that cannot be asked."""
-    visitor = st.session_state.setdefault("visitor", object())
+    history) opens the comparison of both runs. A follow-up to an answer of a shared link opens a thread of its own.
+    Shows an error for a question that cannot be asked."""
+    visitor = str(id(st.session_state.setdefault("visitor", object())))
     beside, named = options.pop("beside", ("", ""))
     with permissions.told():
+        apart = bool(thread) and permissions.by_shared_link(service.person, service.rows.get(thread or "").thread)
         try:
             with st.spinner(tr("Reading the question …")):
-                run_id = service.start(question, depth, thread=thread, visitor=str(id(visitor)), **options)
+                run_id = service.start(question, depth, thread=thread, apart=apart, visitor=visitor, **options)
         except GreetingError as exc:
-            html.warning(str(exc))
+            html.warning(translated(str(exc)))
             st.button(tr("Ask: {question}", question=EXAMPLE), key="example", on_click=_ask_example)
             return
-        if named and not thread:
+        st.session_state.setdefault("asked", set()).add(run_id)  # a new thread has its first run's id
+        if named and (apart or not thread):
             service.threads.name_thread(run_id, named)
         go(**({"run": beside, "view": "compare", "with": run_id} if beside else {"run": run_id}))
         st.rerun()

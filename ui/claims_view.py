@@ -7,8 +7,8 @@ from functools import cached_property
 import streamlit as st
 
 from agent.answer import followups
-from agent.answer.attribution import quotes_behind, repliers, source_lines
-from agent.answer.corrections import ALSO, OFF_QUESTION
+from agent.answer.attribution import met_words, quotes_behind, repliers, source_lines
+from agent.answer.corrections import ALSO, OFF_QUESTION, moved_claims
 from agent.answer.document_list import document_title
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.answer.wording import (
@@ -22,7 +22,7 @@ from agent.answer.wording import (
     translation_line,
 )
 from agent.runs.store import RunRow
-from tools.translation import tr
+from tools.translation import speaking, tr
 from ui import ask_view, focus, html, permissions, source_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService
@@ -44,8 +44,8 @@ class Corrector:
     def buttons(self, claim: AnswerClaim, stands: str, key: str, stood: str) -> None:
         """Shows a button for each place that the claim can move to. From a side, the target is the other side, or
         `ALSO` if there are several. From `ALSO`, the targets are the sides and off the question. Other ways are no
-        target if there is a Yes or No. stands: the list with the claim, a side's id or `ALSO`. key: key of the claim's
-        line. stood: the line or row that shows the way back."""
+        target if there is a Yes or No. A moved claim has a button that moves it back. stands: the list with the claim,
+        a side's id or `ALSO`. key: key of the claim's line. stood: the line or row that shows the way back."""
         if not self._is_owner:
             return
         sides = [side for side in self.answer.perspectives if side.id != stands]
@@ -53,13 +53,16 @@ class Corrector:
         against = stands.removesuffix("-against")
         if stands == ALSO:
             targets = {tr("Argues for {side}", side=self._places[side]): side for side in facing}
-            targets |= {tr("Off the question"): OFF_QUESTION}
+            targets |= {tr("Not on this question"): OFF_QUESTION}
         else:
             targets = {tr("Wrong side?"): against if against != stands else facing[0] if len(facing) == 1 else ALSO}
         for words, to in targets.items():
             told = tr("Moves it to {place}. You can take it back.", place=self._places[to])
             moved = claim.text, against, to, stood
             st.button(f":small[{words}]", f"move-{to}-{key}", told, self._move, moved, type="tertiary")
+        if claim.text in self._moved:
+            words, told = tr("Undo"), tr("Moves it back.")
+            st.button(f":small[{words}]", f"move-back-{key}", told, self._undo, (claim.text,), type="tertiary")
 
     def undo(self, stands: str = "") -> None:
         """Shows the new place of a moved claim, with Undo and the other places, once: where the claim stood, else in
@@ -70,31 +73,33 @@ class Corrector:
         if run_id == self.run.id and stands in ("", left, stood) and not self.told:
             self.told.append(stands)
             with st.container(horizontal=True, vertical_alignment="center", key="undo-places"):
-                html.small(tr("Moved to {place}.", place=self._places[at]))
-                st.button(tr("Undo"), "undo-move", on_click=self._undo, type="tertiary")
+                html.small(tr("Moved to {place}: {claim}", place=self._places[at], claim=label(words, 60)))
+                st.button(tr("Undo"), "undo-move", on_click=self._undo, args=(words,), type="tertiary")
                 for to, name in self._places.items():
                     if to not in (at, left):
-                        moved = words, left, to, stood
-                        st.button(
-                            tr("Move it to {place}", place=name),
-                            f"undo-to-{to}",
-                            None,
-                            self._move,
-                            moved,
-                            type="tertiary",
-                        )
+                        said, moved = tr("Move it to {place}", place=name), (words, left, to, stood)
+                        st.button(said, f"undo-to-{to}", None, self._move, moved, type="tertiary")
         elif not stands and self.service.corrections(self.run.id).own_moves(self.run.id):
-            st.button(tr("Undo the last change of a quotation"), "undo-last", on_click=self._undo, type="tertiary")
+            st.button(tr("Undo the last move of a quotation"), "undo-last", on_click=self._undo, type="tertiary")
 
     @property
     def _is_owner(self) -> bool:
-        return self.run.person == self.service.person and not permissions.by_shared_link(self.service.person)
+        person = self.service.person
+        return self.run.person == person and not permissions.by_shared_link(person, self.run.thread)
 
     @cached_property
     def _places(self) -> dict[str, str]:
         """Maps each place (a side's id, `ALSO` or `OFF_QUESTION`) to its name on the page."""
         sides = {side.id: f"‘{escaped(label(side_name(self.answer, side)))}’" for side in self.answer.perspectives}
-        return sides | {ALSO: tr("‘Also on this question’"), OFF_QUESTION: tr("‘Off the question’")}
+        return sides | {ALSO: tr("‘Also on this question’"), OFF_QUESTION: tr("‘Not on this question’")}
+
+    @cached_property
+    def _moved(self) -> set[str]:
+        """The texts of the claims that the owner moved."""
+        if not any(note.kind == "corrected" for note in self.answer.notes):
+            return set()
+        made = self.service.corrections(self.run.id)
+        return {m.claim.text for m in moved_claims(made.original(self.run.id), made.own_moves(self.run.id))}
 
     def _move(self, words: str, left: str, to: str, stood: str) -> None:
         with permissions.told():
@@ -103,11 +108,12 @@ class Corrector:
             focus.then(focus=".st-key-undo-move button", clear=".st-key-undo-places")
             self.service.corrections(self.run.id).add(self.run.id, to, self.service.person, text=words)
 
-    def _undo(self) -> None:
+    def _undo(self, words: str = "") -> None:
+        """Moves the claim with these words back, or the claim that was moved last."""
         with permissions.told():
             st.session_state.pop("moved", None)
             focus.then(focus="h1")
-            self.service.corrections(self.run.id).undo(self.run.id)
+            self.service.corrections(self.run.id).undo(self.run.id, words)
 
 
 def line(answer: Answer, words: str, claim: AnswerClaim, key: str) -> None:
@@ -132,8 +138,9 @@ def claims(by: Corrector, of: Sequence[AnswerClaim], key: str, opened: int = _OP
 def one(by: Corrector, claim: AnswerClaim, key: str, row: str = "") -> None:
     """Shows a claim. row: the key of the claim's row, which shows the reason; empty for a claim in a list."""
     reason = f'<span class="sm-reason why">{text(reason_label(claim))}</span> ' if claim.reason and not row else ""
-    answers = text(tr("answers {sources}", sources=citation_numbers(claim.answers))).replace(" ", "&nbsp;", 1)
-    met = f' <span class="sm-reason">({answers})</span>' if claim.answers else ""
+    with speaking(by.answer.language):
+        answers = text(citation_numbers((), claim.answers, met_words(by.answer, claim))).replace(" ", "&nbsp;", 1)
+    met = f' <span class="sm-reason">{answers}</span>' if claim.answers else ""
     said, role = text(claim_text(claim, speaker="")), "" if row else claim.role
     if not row:
         by.undo(key)
@@ -158,10 +165,8 @@ def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str, row: str = 
         if claim.answered_by:
             with st.container(horizontal=True, gap="xsmall"):
                 for place, (name, (side, reply)) in enumerate(repliers(by.answer, claim).items()):
-                    said, to = (
-                        escaped(tr("Answered by {source}", source=name)),
-                        dict.fromkeys(("focus", "clear"), _selector(side, reply)),
-                    )
+                    said = escaped(tr("Answered by {source}", source=name))
+                    to = dict.fromkeys(("focus", "clear"), _selector(side, reply))
                     st.button(said, f"answered-{key}-{place}", None, focus.then, kwargs=to, type="tertiary")
 
 
@@ -197,17 +202,19 @@ def source(service: PageService, run: RunRow, answer: Answer, citation: Citation
     with st.container(horizontal=True, vertical_alignment="center"):
         st.html(f"<b>[{citation.number}]</b>")
         st.button(tr("Close"), "close-source", type="tertiary", shortcut="Esc", on_click=_open, args=(_NONE, opener))
-    st.html(source_view.card(citation, passages, words))
+    with speaking(answer.language):
+        st.html(source_view.card(citation, passages, words))
     for foreign in filter(None, (translation_line(answer, balanced_marks(quote)) for quote in words)):
         html.small(foreign)
     with st.container(horizontal=True):
         if st.button(tr("Whole document"), key="whole-document", type="tertiary"):
             whole = service.store.document_passages(citation.passage_id)
             source_view.open_document(document_title(citation, citation.document_id), whole, words)
-        cited = [c for s in answer.perspectives for c in s.claims if citation.number in c.citations]
+        every = [*(c for s in answer.perspectives for c in s.all_claims), *answer.also]
+        cited = [c for c in every if citation.number in c.citations]
         if cited and st.button(tr("What speaks against this"), key="challenge", type="tertiary"):
             opened = next((c for c in cited if c.text in words or {*words} & {*c.evidence}), cited[0])
-            ask_view.begin(service, followups.counter_question(opened), thread=run.id)
+            ask_view.begin(service, followups.counter_question(answer, opened), thread=run.id)
         if st.button(tr("More like this"), key="like-this", type="tertiary"):
             with st.spinner(tr("Searching for similar sentences …")):
                 told = service.more_like(run, answer, (*words, citation.quote)[0])

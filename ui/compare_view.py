@@ -19,6 +19,7 @@ from ui.service import PageService
 from ui.vote_view import html_of
 
 _QUOTED = mark("{both} quoted by both answers, {left} by the left one alone, {right} by the right one alone.")
+_RANKED = mark("A plain list of search results")
 _THREADS = 50  # the answers of the last 50 threads can be chosen
 
 
@@ -34,9 +35,9 @@ def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
         html.warning(tr(ask_view.GONE))
     second = other.answer if other else None
     comparing = tr("Two answers") if second else tr("Compare with another answer")
-    html.title(tr("Plain ranked list") if view == "ranked" else comparing)
+    html.title(tr(_RANKED) if view == "ranked" else comparing)
     if view == "ranked":
-        html.line(tr("The passages that the search found, best match first, without sides or judging."))
+        html.line(tr("Beside the answer: the best-matching passages, in the order of a search engine, not by side."))
     elif second:
         one, two = ({(c.collection, c.document_id) for c in told.citations} for told in (answer, second))
         both = count(len(one & two), "document")
@@ -51,7 +52,7 @@ def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
     with right:
         if view == "ranked":
             found = html_of(ranked_page(answer, service.ranked(run.id)))
-            st.container(border=True).html(found or f"<p>{text(tr('What was found is not kept any more.'))}</p>")
+            st.container(border=True).html(found or f"<p>{text(tr('The search results are no longer stored.'))}</p>")
         elif other and second:
             _column(service, other, permissions.seen(second, service.settings))
         elif other:
@@ -62,23 +63,27 @@ def _column(service: PageService, run: RunRow, answer: Answer) -> None:
     st.html(f"<h2>{text(answer.question)}</h2>")
     with speaking(answer.language):
         made = wording.closing_line(answer, asked=run.created_at).removeprefix(tr(wording.REMINDER))
-        about = f"{answer_view.searched(service, run, answer)}{made}"
+        about = f"{answer_view.searched(answer, service, run)}{made}"
     for said in (about, *corrected_lines(answer)):
         html.small(said)
     st.container(border=True).html(html_of(answer_page(answer, explain=True)))
 
 
 def _choose(service: PageService, run: RunRow, answer: Answer) -> None:
-    """Lets the reader choose another answer, or ask the same question in other places."""
-    threads = (service.rows.thread(thread.id) for thread in service.threads.latest(_THREADS))
-    known = {r.id: _told(service, r) for rows in threads for r in rows if r.status == "done" and r.id != run.id}
-    hint = tr("Choose an earlier question") if known else tr("There is no other question yet")
-    if chosen := st.selectbox(tr("Another answer"), known, None, known.__getitem__, placeholder=hint):
-        ask_view.go(run=run.id, view="compare", **{"with": chosen})
-        st.rerun()
+    """Lets the reader choose another answer, or ask the same question in other places. A window that a shared link
+    opened lists no answers, as its sidebar does."""
+    again = tr("Ask the question again in")
+    if not permissions.by_shared_link(service.person):
+        again = tr("Or ask the question again in")
+        threads = (service.rows.thread(thread.id) for thread in service.threads.latest(_THREADS))
+        known = {r.id: _told(service, r) for rows in threads for r in rows if r.status == "done" and r.id != run.id}
+        hint = tr("Choose an earlier question") if known else tr("There is no other question yet")
+        if chosen := st.selectbox(tr("Another answer"), known, None, known.__getitem__, placeholder=hint):
+            ask_view.go(run=run.id, view="compare", **{"with": chosen})
+            st.rerun()
     with st.form("again"):
         called = {c.name: escaped(service.called(c.name)) for c in service.store.collections()}
-        where = st.pills(tr("Or ask the same again in"), called, selection_mode="multi", format_func=called.__getitem__)
+        where = st.pills(again, called, selection_mode="multi", format_func=called.__getitem__)
         alone = st.checkbox(tr("Without web and chat model: Steelman's built-in models alone"))
         if st.form_submit_button(tr("Ask again")):
             options: dict[str, Any] = {"web": False, "built_in": True} if alone else {}
@@ -87,7 +92,7 @@ def _choose(service: PageService, run: RunRow, answer: Answer) -> None:
             how = ", ".join([*map(service.called, where or ()), *([tr("without web and chat model")] if alone else [])])
             asked = followups.repeated_question(answer)
             ask_view.begin(service, asked, thread=thread, beside=(run.id, f"{asked} · {how or tr('again')}"), **options)
-    ask_view.link(tr("Plain ranked list"), "ranked", run=run.id, view="ranked")
+    ask_view.link(tr(_RANKED), "ranked", run=run.id, view="ranked")
 
 
 def _told(service: PageService, row: RunRow) -> str:

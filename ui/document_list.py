@@ -1,5 +1,7 @@
 """Lists the documents that were read for an answer, each with its side and whether the answer quotes the document."""
 
+from functools import partial
+
 import streamlit as st
 
 from agent.answer.document_list import (
@@ -12,7 +14,7 @@ from agent.answer.document_list import (
 )
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument
 from agent.answer.wording import DOCUMENTS
-from tools.translation import labelled, spoken_language, tr
+from tools.translation import labelled, speaking, spoken_language, tr
 from ui import claims_view, source_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService
@@ -27,11 +29,12 @@ def show(service: PageService, answer: Answer) -> None:
     key = f"read-{answer.run_id}"
     most, shown = st.session_state.get(key, _SHOWN), 0
     with st.expander(labelled(tr(DOCUMENTS), _uncapitalised(documents_headline(answer))), key="folded-documents"):
-        for name, rows in files:
-            if name and shown < most:
-                st.html(f"<b>{text(label(file_line(name, rows), 120))}</b>")
-            for row in rows[: max(0, most - shown)]:
-                _row(service, answer, row, shown := shown + 1)
+        with speaking(answer.language):
+            for name, rows in files:
+                if name and shown < most:
+                    st.html(f"<b>{text(label(file_line(name, rows), 120))}</b>")
+                for row in rows[: max(0, most - shown)]:
+                    _row(service, answer, row, shown := shown + 1)
         if shown < sum(len(rows) for _, rows in files):
             st.button(tr("More"), key="more-read", on_click=st.session_state.update, kwargs={key: most + _SHOWN})
 
@@ -45,7 +48,8 @@ def _row(service: PageService, answer: Answer, document: AnswerDocument, place: 
     with st.container(gap=None, horizontal_alignment="left", key=f"read-{place}"):
         title = document_title(document, document.id, filed=False)
         if st.button(escaped(label(title, 120)), key=f"open-read-{place}", type="tertiary"):
-            passage, words = surest_passage(answer, document, lambda: service.evidence(answer.run_id))
+            judged, retrieved = partial(service.evidence, answer.run_id), partial(service.ranked, answer.run_id)
+            passage, words = surest_passage(answer, document, judged, retrieved)
             source_view.open_document(title, service.store.document_passages(passage), [words])
         cited = AnswerClaim(text="", citations=document.quoted, quoted=False)
         facts = " · ".join(document_facts(answer, document))

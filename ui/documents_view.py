@@ -18,7 +18,16 @@ from ui import guard, html, permissions, source_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService
 
-_STORED = mark("{documents} stored in '{collection}' ({passages}), {unchanged} unchanged, from {read} of {uploads}.")
+_STORED = mark(
+    "{documents} stored in '{collection}' ({passages}); already there: {unchanged}. Read: {read} of {uploads}."
+)
+_LEFT_OUT = mark(
+    "Not stored, because one upload holds {megabytes} MB at most: {files}. Add the rest in another upload."
+)
+_USED = mark(
+    "Questions search what you add here instead of the sample texts. Under Options, each question can choose where to "
+    "look."
+)
 _SHOWN = 50  # documents at first, and more with each click
 _PROBLEMS = 20
 _EVERY = 0.5  # seconds between looks at an upload
@@ -26,9 +35,7 @@ _EVERY = 0.5  # seconds between looks at an upload
 
 def show(service: PageService) -> None:
     html.title(tr("Documents"))
-    html.small(
-        tr("What you add is searched instead of the samples, on this machine. A question can choose where to look.")
-    )
+    html.small(tr(_USED))
     if service.person:
         html.small(tr("It is yours: others who log in neither see nor search it."))
     _add(service)
@@ -38,10 +45,12 @@ def show(service: PageService) -> None:
 def _add(service: PageService) -> None:
     latest = service.latest_upload()
     named = service.called(latest.state.collection) if latest else USER_COLLECTION
-    into = st.text_input(tr("Into the collection"), named, max_chars=64, key="into")  # not cleared with the form
+    asked = tr("Add to this collection (a new name makes a new one)")
+    into = st.text_input(asked, named, max_chars=64, key="into")  # not cleared with the form
     with st.form("add", clear_on_submit=True):
-        named = tr("Files, {megabytes} MB together at most", megabytes=service.settings.api_upload)
-        files = st.file_uploader(named, [ending[1:] for ending in READERS], accept_multiple_files=True)
+        named = tr("Files, up to {megabytes} MB in all", megabytes=service.settings.api_upload)
+        readable = tr("Files that can be read: {endings}", endings=", ".join(READERS))
+        files = st.file_uploader(named, accept_multiple_files=True, help=readable)
         guard.show_field()
         pasted = st.text_area(tr("Or addresses of web pages, one a line"), height=80)
         if st.form_submit_button(tr("Add"), type="primary"):
@@ -49,7 +58,9 @@ def _add(service: PageService) -> None:
                 sent = [(file.name, file.getvalue()) for file in files]
                 service.upload(sent, re.findall(r"https?://\S+", pasted), into)
                 latest = service.latest_upload()
-            guard.show_field(taken=True)
+            st.session_state["left_out"] = guard.show_field(taken=True)
+    if left_out := st.session_state.get("left_out"):
+        html.warning(tr(_LEFT_OUT, files=", ".join(map(label, left_out)), megabytes=service.settings.api_upload))
     if latest is not None:
         st.fragment(_progress, run_every=None if latest.state.ended else _EVERY)(service)
 
@@ -63,7 +74,7 @@ def _progress(service: PageService) -> None:
     total = len(upload.sent.text or upload.sent.names) + len(upload.sent.addresses) * (not upload.sent.text)
     if not state.ended:
         done = max(0, report.begun - 1)
-        indexing = tr("Indexing {number} of {all}", number=report.begun, all=total)
+        indexing = tr("Reading {number} of {all}", number=report.begun, all=total)
         at = f": {label(report.reading)}" if report.reading else ""
         st.progress(done / max(1, total), f"{indexing}{escaped(at)}")
         return
@@ -76,6 +87,8 @@ def _progress(service: PageService) -> None:
     told = {"documents": count(report.stored, "document"), "collection": service.called(state.collection)}
     told |= {"passages": count(report.passages, "passage"), "unchanged": grouped(report.unchanged)}
     html.line(tr(_STORED, **told, read=grouped(total - unread), uploads=count(total, "upload")))
+    if report.stored + report.unchanged > total - unread:
+        html.small(tr("Each row of a table and each message of a mailbox counts as a document."))
     if state.failure:
         html.error(permissions.cause(state.failure.cause()))
     for problem in report.problems[:_PROBLEMS]:
@@ -115,8 +128,8 @@ def _collections(service: PageService) -> None:
         return
     held = f"{count(here.documents, 'document')}, {count(here.passages, 'passage')}."
     own = here.person == service.person and here.name != SAMPLES
-    samples = tr("Steelman's own; they stay as they are.")
-    shared = tr("Shared; the operator of this page keeps it; they stay as they are.")
+    samples = tr("They come with Steelman and cannot be changed.")
+    shared = tr("Everybody shares them; only the operator of this page can change them.")
     html.small(held if own else f"{held} {samples if here.name == SAMPLES else shared}")
     most = st.session_state.get("documents", _SHOWN)
     for row in service.store.documents(here.name, most):
@@ -125,7 +138,7 @@ def _collections(service: PageService) -> None:
         st.button(tr("More"), "more-documents", None, st.session_state.update, kwargs={"documents": most + _SHOWN})
     if own:
         delete = partial(service.store.delete_collection, here.name)
-        told = tr("All its documents go. Answers that quote them stay as they are.")
+        told = tr("All its documents are deleted. Answers that quote them stay as they are.")
         words = tr("Delete the collection"), tr("Delete the collection for good")
         _delete(service, delete, "collection", words, told)
 

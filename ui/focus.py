@@ -1,11 +1,12 @@
-"""Moves the focus and scrolls after Streamlit has drawn the page, and closes the sidebar on a phone."""
+"""Moves the focus and scrolls after Streamlit has drawn the page, and closes the sidebar on a phone. Tells the browser
+the page's language."""
 
 import json
 import time
 
 import streamlit as st
 
-from tools.translation import tr
+from tools.translation import spoken_language, tr
 
 _NEXT = "moves"
 _SCRIPT = """<script>{
@@ -46,6 +47,8 @@ window.steelmanMoves = sought && setInterval(() => {
 }</script>"""
 
 _WATCH = """<script>document.currentScript.remove();
+document.documentElement.lang = %s;
+Object.assign(document.querySelector('[data-testid=stSkipToContent]') ?? {}, {textContent: %s});  // Streamlit's link
 onkeydown = onpointerdown = onwheel = ({target}) => {  // from here on a person moves
   clearInterval(window.steelmanMoves);
   window.steelmanAt = [target, target.getBoundingClientRect().top];
@@ -66,8 +69,9 @@ def print_button() -> None:
 
 
 def due() -> str:
-    """Returns the scripts that watch a person's moves and take the actions that `then` has set."""
-    return _WATCH + (_script(wanted) if (wanted := st.session_state.pop(_NEXT, None)) else "")
+    """Returns the scripts that watch a person's moves, set the page's language and take the actions of `then`."""
+    watch = _WATCH % (json.dumps(spoken_language()), json.dumps(tr("Skip to the content")))
+    return watch + (_script(wanted) if (wanted := st.session_state.pop(_NEXT, None)) else "")
 
 
 def now(*, focus: str = "", shown: str = "") -> str:

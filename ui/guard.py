@@ -5,9 +5,10 @@ import asyncio
 import contextlib
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse
+from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocketDisconnected
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -23,6 +24,7 @@ _LOG_OUT = "/auth/logout"
 _MESSAGES = ("rerun_script", "stop_script", "app_heartbeat", "file_urls_request")
 _MOST_SESSIONS = 100  # a session needs four file descriptors, and a process usually has a thousand
 _MOST_FILES = 1000
+_LONGEST_NAME = 200
 _FULL_SESSIONS = 10  # all sessions together hold at most the bytes of ten full ones
 _PAUSE = 0.05  # seconds between two messages of a session; faster messages wait at the sender
 _FRAGMENT = re.compile(r"[\w-]{0,100}", re.ASCII)  # Streamlit logs unknown ids
@@ -30,39 +32,60 @@ _UNFRAMED = {"Content-Security-Policy": "frame-ancestors 'none'", "X-Frame-Optio
 """Other sites must not embed the page in a frame, where visitors could click on something that they do not see."""
 
 
+@dataclass
+class _File:
+    """size: bytes received. left_out: the file came whole, but did not fit."""
+
+    name: str
+    size: int = 0
+    left_out: bool = False
+
+
 class ReceivedFiles(MemoryUploadedFileManager):
     """Holds uploaded files until the page takes them. most: bytes that one session may store here.
 
     A session gets ids for files after the page has shown an upload field to the session. Each id is for one file.
+    For a refused file Streamlit would show only an HTTP status. So a file that does not fit beside the others is
+    dropped without an error, and the page names it when it takes the others.
     """
 
     def __init__(self, most: int) -> None:
         super().__init__(_UPLOADS)
         self._most = most
-        self._given: dict[str, dict[str, int]] = {}  # session: file id: bytes received, 0 at first
+        self._given: dict[str, dict[str, _File]] = {}  # session: file id: file
 
-    def show_field(self, session_id: str) -> None:
+    def show_field(self, session_id: str, *, taken: bool) -> list[str]:
+        """Lets the session send files. taken: drops the files that it sent before, and returns the names of those that
+        did not fit."""
+        left_out = [file.name for file in self._given.get(session_id, {}).values() if file.left_out and taken]
+        if taken:
+            self.remove_session_files(session_id)
         self._given.setdefault(session_id, {})
+        return left_out
 
     def get_upload_urls(self, session_id: str, file_names: Sequence[str]) -> list[UploadFileUrlInfo]:
         if (given := self._given.get(session_id)) is None:
             return []
         urls = super().get_upload_urls(session_id, file_names[: _MOST_FILES - len(given)])
-        given.update((url.file_id, 0) for url in urls)
+        given.update((url.file_id, _File(name[:_LONGEST_NAME])) for url, name in zip(urls, file_names, strict=False))
         return urls
 
-    def refusal(self, session_id: str, file_id: str, size: int) -> PlainTextResponse | None:
-        """Returns the reason why a file is refused. For an accepted file returns None and reserves space."""
+    def refusal(self, session_id: str, file_id: str, size: int) -> Response | None:
+        """Returns the reply to a file that is not stored. For another file returns None and reserves space."""
         given = self._given.get(session_id, {})
-        if given.get(file_id) != 0 or size < 1:
+        file = given.get(file_id)
+        if file is None or file.size or file.left_out or size < 1:
             told = "The page has not asked for this file. Open Documents, log in if asked to, and choose it there."
             return PlainTextResponse(told, 403)
-        if sum(given.values()) + size > self._most:
+        if size > self._most:
             most = f"{self._most >> 20} MB at most (STEELMAN_API_UPLOAD)"
             return PlainTextResponse(f"One upload holds {most}. Send fewer at once.", 413)
+        if sum(file.size for file in given.values()) + size > self._most:
+            file.left_out = True
+            return Response(status_code=204)
         if self._held() + size > _FULL_SESSIONS * self._most:
             return PlainTextResponse("Others are sending files. Wait a moment, then send yours again.", 503)
-        given[file_id] = size
+        file.size = size
         return None
 
     def _held(self) -> int:
@@ -70,13 +93,13 @@ class ReceivedFiles(MemoryUploadedFileManager):
         for session_id in list(self._given):
             if Runtime.exists() and not Runtime.instance().is_active_session(session_id):
                 self.remove_session_files(session_id)
-        return sum(sum(each.values()) for each in list(self._given.values()))
+        return sum(file.size for each in list(self._given.values()) for file in list(each.values()))
 
     def settle(self, session_id: str, file_id: str) -> None:
         """Frees the space reserved for a file that did not arrive."""
-        given = self._given.get(session_id, {})
-        if file_id in given and not self.get_files(session_id, [file_id]):
-            given[file_id] = 0
+        file = self._given.get(session_id, {}).get(file_id)
+        if file and not self.get_files(session_id, [file_id]):
+            file.size = 0
 
     def add_file(self, session_id: str, file: UploadedFileRec) -> None:
         if file.file_id in self._given.get(session_id, {}):  # otherwise the session ended or the page has the files
@@ -91,13 +114,11 @@ class ReceivedFiles(MemoryUploadedFileManager):
         self._given.pop(session_id, None)
 
 
-def show_field(*, taken: bool = False) -> None:
-    """Lets the current session send files. taken: drops the files that the session sent before."""
+def show_field(*, taken: bool = False) -> list[str]:
+    """Does the same for the current session."""
     here = get_script_run_ctx()
-    if here and taken:
-        here.uploaded_file_mgr.remove_session_files(here.session_id)
-    if here and isinstance(here.uploaded_file_mgr, ReceivedFiles):
-        here.uploaded_file_mgr.show_field(here.session_id)
+    files = here.uploaded_file_mgr if here else None
+    return files.show_field(here.session_id, taken=taken) if here and isinstance(files, ReceivedFiles) else []
 
 
 class Guard:
@@ -131,7 +152,7 @@ class Guard:
                 if sent := _FILE.fullmatch(scope.get("path", "")):
                     self._files.settle(sent[1], sent[2])
 
-    def _refusal(self, scope: Scope) -> PlainTextResponse | None:
+    def _refusal(self, scope: Scope) -> Response | None:
         headers, path = Headers(scope=scope), scope["path"]
         if "origin" in headers and headers["origin"].partition("://")[2] != headers.get("host"):
             return PlainTextResponse("This came from another site's page. Open Steelman's own.", 403)

@@ -29,7 +29,7 @@ def person() -> str | None:
 
 def show_login() -> None:
     """Shows an introduction and a login button for each provider."""
-    from ui import ask_view  # ask_view imports ui.permissions, which imports this module
+    from ui import ask_view, focus  # ask_view imports ui.permissions, which imports this module
 
     ask_view.lead()
     html.small(tr("Only you and the operator of this page see what you ask and add here."))
@@ -41,6 +41,7 @@ def show_login() -> None:
                 st.login(name)
             except StreamlitAuthError as exc:
                 html.error(f"{tr('nobody can log in as this page is set up.')} {' '.join(str(exc).split())}")
+    st.html(focus.due(), unsafe_allow_javascript=True)
 
 
 def show_name() -> None:

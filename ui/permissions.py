@@ -11,9 +11,10 @@ import streamlit as st
 from agent.answer.model import Answer
 from agent.settings import Settings, load_settings, split_list
 from tools import errors
+from tools.errors import without_hint
 from tools.net.http import without_login
 from tools.net.pool import split_addresses
-from tools.translation import in_its_language, mark, tr
+from tools.translation import in_its_language, mark, tr, translated
 from ui import html, login
 
 _HERE = re.compile(r"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
@@ -62,9 +63,10 @@ def may_set() -> bool:
     return person in names or (verified and email in map(str.lower, names))
 
 
-def by_shared_link(person: str) -> bool:
-    """Returns whether a shared link to an answer opened this window. For a logged-in person the result is False."""
-    return "shared" in st.query_params and not person
+def by_shared_link(person: str, thread: str = "") -> bool:
+    """Returns whether a shared link to an answer opened this window. For a logged-in person the result is False, and
+    for a thread that was asked in this window."""
+    return "shared" in st.query_params and not person and thread not in st.session_state.get("asked", ())
 
 
 @cache
@@ -75,7 +77,10 @@ def _admins() -> list[str]:
 def cause(exc: errors.SteelmanError) -> str:
     """Returns the error text for this visitor: the full text, or a general sentence for this kind of error."""
     known = (tr(words) for kind, words in _CAUSES.items() if isinstance(exc, kind))
-    return str(exc) if may_set() else next(known, exc.remote_text)
+    text, hint = translated(str(exc)), translated(exc.hint)
+    if may_set():
+        return text
+    return next(known, without_hint(text, hint) if hint in text else exc.remote_text)
 
 
 @contextmanager

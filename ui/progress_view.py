@@ -82,11 +82,12 @@ def _control(service: PageService, run: RunRow) -> None:
     if run.status == "running" and not run.abandoned:
         if own and st.button(tr("Stop"), key="stop"):
             service.cancel(run.id)
+            st.rerun()  # the history, too, says that it stopped
         return
     failed = [e.data for e in service.rows.events(run.id, 0) if e.kind == "failed" and run.status == "failed"]
     failure = permissions.cause(RunFailure(**failed[-1]).cause()) if failed else ""
     stopped = tr("This question was stopped before it had an answer.")
-    html.warning(tr(INTERRUPTED) if run.interrupted else failure or stopped)
+    html.warning(tr(INTERRUPTED) if run.abandoned else failure or stopped)
     if own and st.button(tr("Continue"), key="resume"):
         service.resume(run.id)
 
@@ -100,7 +101,8 @@ def stages(progress: RunProgress, question: str) -> str:
         state = "now" if stage == progress.running else "done" if stage in progress.reached else "open"
         parts.append(f'<li class="sm-{state}" title="{tr(_STATES[state])}">{_MARKS[state]} {tr(word)}</li>')
     other = progress.neutral and not same_question(progress.neutral, question)
-    neutral = f'<p class="sm-small">{text(tr("Read as: {question}", question=progress.neutral))}</p>' if other else ""
+    read = text(tr("Understood as: {question}", question=progress.neutral))
+    neutral = f'<p class="sm-small">{read}</p>' if other else ""
     return f'{neutral}<ul class="sm-stages">{"".join(parts)}</ul>'
 
 
@@ -113,7 +115,7 @@ def sides(progress: RunProgress) -> str:
         said = f'<p><b>{text(head)}</b></p><p class="sm-small">{_SIDES[side.state][0]} {text(_words(side))}</p>'
         if side.sources and not side.claims:
             found = " · ".join(label(title, 60) for title in side.sources)
-            said += f'<p class="sm-small">{text(tr("found, to be read: {titles}", titles=found))} …</p>'
+            said += f'<p class="sm-small">{text(tr("found: {titles}", titles=found))} …</p>'
         shown += f'<div class="sm-side">{said}{f"<ul>{claims}</ul>" if claims else ""}</div>'
     return shown
 

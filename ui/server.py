@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import streamlit as st
 import uvicorn
 from streamlit import config
 from streamlit.runtime import Runtime, RuntimeConfig
 from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.web.bootstrap import prepare_streamlit_environment
 from streamlit.web.server.starlette import create_starlette_app
 
@@ -22,9 +24,10 @@ from agent.runs.job_table import JobTable
 from agent.settings import Settings, split_list
 from tools.documents.sandbox import stop_readers
 from tools.errors import InputError, SteelmanError
-from tools.net.listening import Server, config_of, is_loopback, listen
+from tools.net.http import is_loopback
+from tools.net.listening import Server, config_of, listen
 from tools.store.database import Database
-from tools.translation import tr
+from tools.translation import speak_to_user, tr
 from ui import login
 from ui.guard import Guard, ReceivedFiles
 from ui.service import close_service, open_service
@@ -36,6 +39,11 @@ _LONGEST_LINE = 2_000
 
 def _say(address: str) -> None:
     print(tr("Steelman's page is on {address} (Ctrl-C stops it)", address=address), flush=True)
+
+
+def _visitors_locale() -> str | None:
+    """Returns the locale of the browser that the page is drawn for; None outside of a drawing."""
+    return st.context.locale if get_script_run_ctx(suppress_warning=True) else None
 
 
 def serve(settings: Settings, host: str, port: int) -> int:
@@ -57,6 +65,7 @@ def serve(settings: Settings, host: str, port: int) -> int:
     back = urlsplit(str((logins or {}).get("redirect_uri", ""))).hostname
     names = ("localhost", "127.0.0.1", "::1", host, back, *split_list(settings.api_hosts))
     config.set_option("server.allowedHosts", [name for name in names if name])
+    speak_to_user(_visitors_locale)
     with contextlib.closing(listen(host, port)) as listening:
         config.set_option("server.port", listening.getsockname()[1])
         if settings.role == "alone" and (settings.database_url or settings.database_path.exists()):

@@ -31,9 +31,9 @@ from tools.errors import InputError, RunBusyError
 from tools.models.worker import lower_priority
 from tools.passages import Passage
 from tools.store.store import SAMPLES
+from tools.translation import for_visitor
 
 T = TypeVar("T")
-
 
 _DOUBLE_CLICK = 3.0  # seconds in which a visitor's repeated question starts no second run
 _UNDO_SECONDS = 600.0
@@ -63,8 +63,7 @@ class PageService:
             self._end_loop()
             raise
         self.settings, self.search = self._runs.settings, self._runs.providers.search
-        web = self._runs.providers.web
-        self.kinds = list(dict.fromkeys(s.kind for s in web.sources)) if web else []  # of the sources that are on
+        self.kinds = list(dict.fromkeys(s.kind for s in self._runs.providers.web.sources))  # of the sources that are on
         self._see("")
         self._begun: dict[tuple[str | None, ...], tuple[float, str]] = {}
         self._beginning = threading.Lock()
@@ -98,10 +97,18 @@ class PageService:
         return default_places(self._runs, self.person, self.rows.get(run_id) if run_id else None)
 
     def start(
-        self, question: str, depth: Depth = "normal", *, thread: str | None = None, visitor: str = "", **options: Any
+        self,
+        question: str,
+        depth: Depth = "normal",
+        *,
+        thread: str | None = None,
+        apart: bool = False,
+        visitor: str = "",
+        **options: Any,
     ) -> str:
-        """Starts a run and returns its id at once. thread: the run that the question follows up on. options: see
-        RunOptions. A double click starts one run only: the second call returns the id of the run in progress.
+        """Starts a run and returns its id at once. thread: the run that the question follows up on. apart: see
+        `Runs.start`. options: see RunOptions. A double click starts one run only: the second call returns the id of the
+        run in progress.
 
         Raises InputError for a question that cannot be asked.
         """
@@ -113,7 +120,7 @@ class PageService:
             before = self.rows.get(thread) if thread else None
             chosen = default_options(self._runs, depth, person=self.person, before=before, **options)
             by = (before.finished_at or "") if before else ""
-            run_id = self._wait(self._runs.start(question, chosen, thread, self.person, by))
+            run_id = self._wait(self._runs.start(question, chosen, thread, self.person, by, apart=apart))
             for past in [k for k, v in self._begun.items() if time.monotonic() - v[0] >= _DOUBLE_CLICK]:
                 del self._begun[past]
             self._begun[key] = time.monotonic(), run_id
@@ -230,7 +237,8 @@ class PageService:
         self._loop.run_forever()
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        waiting: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
+        with for_visitor():
+            waiting: Future[T] = asyncio.run_coroutine_threadsafe(work, self._loop)
         return waiting.result()
 
 
@@ -253,11 +261,12 @@ def open_service() -> PageService:
 
 
 def reopen(settings: Settings) -> None:
-    """Makes the next call of `open_service` start the service with other settings. Runs in progress stop; their owners
-    can continue these runs."""
+    """Starts the service again with other settings. Runs in progress stop; their owners can continue these runs.
+    Uploads go on at once, because pages that were drawn before may only watch them."""
     PageService(settings).close(ended=False)  # raises an error for unusable settings before anything stops
     PageService.chosen = settings
     close_service(ended=False)
+    open_service()
 
 
 def close_service(*, ended: bool = True) -> None:

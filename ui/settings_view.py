@@ -47,6 +47,11 @@ _GROUPS = {
 }
 """The settings that can be changed here, with their labels. The help beside a field tells the setting's name in
 .env."""
+_HOLD = mark(
+    "These settings hold for everybody who uses this page, until its server stops. They are not stored, and "
+    "keys are not shown again. To keep settings, write them into the file .env. docs/providers.md says what "
+    "each provider costs and what is sent to it."
+)
 _FOR_ADMINS = mark(
     "These are for everybody who logs in; the operator of this page sets them in .env, as can people whom "
     "STEELMAN_ADMINS names. To be named there, tell: {person}"
@@ -83,34 +88,30 @@ def _what_is_on(service: PageService) -> None:
     else:
         names = [(part.name, serving(settings, part.name)) for part in service.parts() if part.check]
         lines = [_line(tr("on"), part, permissions.masked(name, settings)) for part, name in names]
-    works = tr("ok") if own else tr("on")
-    place.html(
-        "".join(_line(works if failing.isdisjoint(parts) else tr("FAILS"), said) for said, parts in told.items())
-    )
+    works, fails = tr("ok") if own else tr("on"), tr("FAILS")
+    place.html("".join(_line(works if failing.isdisjoint(parts) else fails, said) for said, parts in told.items()))
     st.expander(tr("Technical details"), expanded=bool(failing)).html("".join(lines))
 
 
 def _form(service: PageService, reopen: Callable[[Settings], None]) -> None:
-    html.small(
-        tr(
-            "For everybody who uses this page, until its server stops: nothing of it is stored, and keys are not shown "
-            "again. To keep settings, write them into .env; docs/providers.md tells what each costs and who is sent "
-            "what."
-        )
-    )
+    html.small(tr(_HOLD))
     problem = st.container()  # above the form, so that it is visible
+    if st.session_state.pop("saved", False):
+        with problem:
+            html.warning(tr("Saved."))
     with st.form("settings", border=False):
         changes: dict[str, Any] = {}
         for group, names in _GROUPS.items():
             with st.expander(tr(group), expanded=group == "Chat model"):
                 changes |= {name: _field(service.settings, name, tr(called)) for name, called in names.items()}
-        if not st.form_submit_button(tr("Use these"), type="primary"):
+        if not st.form_submit_button(tr("Use these settings"), type="primary"):
             return
     with problem, permissions.told():
         changed = load_settings(**(dict(service.settings) | changes))
         _check_keys(service.settings, changed, [key for key in changes if isinstance(changes[key], SecretStr)])
         if permissions.may_set():
             reopen(changed)
+            st.session_state["saved"] = True
         st.rerun()
 
 

@@ -38,13 +38,13 @@ def _passages(citation: Citation, passages: Mapping[int, Passage], words: Sequen
         for i, said in (alone or quotes).items()
         if i in passages
     ]
-    gone = "" if shown else f"<p>{text((*words, citation.quote)[0])}</p><p>{text(tr('The passage is gone since.'))}</p>"
+    gone = "" if shown else f"<p>{text((*words, citation.quote)[0])}</p><p>{text(tr('The passage was deleted.'))}</p>"
     return "".join(shown) + gone
 
 
 def open_document(title: str, passages: Sequence[Passage], quotes: Sequence[str] = ()) -> None:
     """Opens a window with the whole document and its headings. Quotations are marked."""
-    shown, heading = "" if passages else f"<p>{text(tr('The document is gone since.'))}</p>", ""
+    shown, heading = "" if passages else f"<p>{text(tr('The document was deleted.'))}</p>", ""
     for passage in passages:
         if passage.section != heading:
             heading = passage.section

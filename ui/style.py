@@ -48,7 +48,8 @@ kbd {{ opacity: 1 !important; }}
 button[data-testid*="primary"] p {{ color: light-dark(#ffffff, #10141a); }}
 .sm-sample {{ max-width: 46rem; p {{ margin: .15rem 0; }} }}
 mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
-[data-testid="InputInstructions"] {{ display: none; }}
+[data-testid="InputInstructions"], [data-testid="stFileUploaderDropzoneInstructions"] {{ display: none; }}
+.stFileChip [role="alert"] {{ all: unset; font-size: .8rem; }}
 .sm-stages {{ display: flex; flex-wrap: wrap; gap: .3rem 1.1rem; list-style: none;
   &, li {{ padding: 0 !important; margin: 0 !important; }} }}
 .sm-open {{ opacity: .75; }}
@@ -61,6 +62,7 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
   p {{ display: block; width: 1.2rem; overflow: hidden; text-overflow: clip !important; }}
   p::before {{ content: "⋯"; font-size: 1.1rem; margin-right: 2rem; }}
   [data-testid="stIconMaterial"] {{ display: none; }} }}
+[class*="st-key-answered-"] button {{ text-align: left; p {{ white-space: normal; }} }}
 .stSidebar [class*="st-key-open-"] :is(button, button *) {{ justify-content: start; text-align: left; }}
 @media (min-width: 1400px) {{ .block-container:has(.st-key-source) {{ padding-right: 1rem; }} }}
 @media (max-width: 1399px) {{
@@ -86,7 +88,8 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
   html, body {{ background: #fff !important; font-size: 11px !important; }}
   .stVerticalBlock {{ gap: .5rem !important; }}
   .stMain h2 {{ font-size: 1.1rem !important; padding-top: .3rem; line-height: 1.25 !important; }}
-  [class*="st-key-sides-"] {{ grid-template-columns: 1fr 1fr; }}
+  .stHtml p {{ line-height: 1.35 !important; }}
+  [class*="st-key-sides-"] {{ grid-template-columns: 1fr 1fr; column-gap: 1.2rem !important; }}
   .stApp, .stApp * {{ background: transparent !important; color: #000 !important; }}
   .block-container {{ max-width: none; padding: 0; }}
   .stHtml, .stHorizontalBlock {{ break-inside: avoid; }}

@@ -9,23 +9,8 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Any
 
-from agent.answer.model import (
-    Answer,
-    AnswerClaim,
-    AnswerPerspective,
-    Citation,
-    Countered,
-    CoverageLine,
-    DocumentResponse,
-    Outcome,
-    Quotation,
-    ResponseGroup,
-    ResponseSentence,
-    Usage,
-    shared_fields,
-    side_strength,
-)
-from agent.answer.reason_rows import reason_key
+from agent.answer import model
+from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation, CoverageLine
 from agent.answer.retrieved import answer_documents, cited_passages, coverage_in, found_passages, group_same_texts
 from agent.answer.summary import notes_of, query_notes, repeat_notes, replaced_source_notes, summarise
 from agent.evidence.coverage import originals_of
@@ -45,7 +30,7 @@ from agent.state import (
 )
 from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError
-from tools.language.grounding import content_overlap, has_prompt_injection, verbatim
+from tools.language.grounding import carrying_sentence, has_prompt_injection, verbatim
 from tools.language.reported_speech import speaker_of
 from tools.passages import EVIDENCE_KINDS, Passage
 from tools.store.store import SAMPLES
@@ -60,54 +45,36 @@ class CitationNumbering:
 
     passages: dict[int, Passage]
     claims: Sequence[Claim]
-    dropped: Sequence[Claim] = ()
-    """Claims that verification left out."""
     citations: dict[tuple[tuple[str, str], str], Citation] = field(default_factory=dict)
 
-    def cite(self, claim: Claim, passage: int | None = None) -> list[int]:
-        """Returns the numbers of the claim's citations. passage: only the citations of this passage."""
+    def cite(self, claim: Claim) -> list[int]:
+        """Returns the numbers of the claim's citations."""
         quotes = claim.get("evidence") or [claim["text"]] * len(claim["passages"])
-        quoted = [(i, q) for i, q in zip(claim["passages"], quotes, strict=True) if passage in (None, i)]
+        quoted = zip(claim["passages"], quotes, strict=True)
         return list(dict.fromkeys(self._number(self.passages[i], q, claim) for i, q in quoted))
 
     def answers(self, claim: Claim) -> list[int]:
-        """Returns the numbers of the sources that the claim answers. A source does not answer itself or a later
-        source."""
+        """Returns the numbers of the sources that the claim answers. A source does not answer itself or later
+        sources."""
         met, own = self._answered(claim), self.cite(claim)
-        if met is None or self._precedes(claim, claim["answers"]):
-            return []
-        return [n for n in self.cite(met, claim["answers"]) if n not in own]
+        return [n for n in self.cite(met) if n not in own] if met and not self._precedes(claim, met) else []
 
-    def _precedes(self, claim: Claim, passage: int) -> bool:
-        """Whether the claim's sources are of other files, and all their dates are known and before the passage's date.
-        A year precedes only later years, not a day in it."""
-        met, own = self.passages[passage], [self.passages[i] for i in claim["passages"]]
-        return all(p.date < met.date[: len(p.date)] and _file(p) != _file(met) for p in own)
+    def _precedes(self, claim: Claim, other: Claim) -> bool:
+        """Whether the claims share no file, and all dates of the claim's sources are known and before all dates of the
+        other claim's. A year precedes only later years, not a day in it."""
+        own, met = ([self.passages[i] for i in c["passages"]] for c in (claim, other))
+        return all(p.date < m.date[: len(p.date)] and _file(p) != _file(m) for p in own for m in met)
 
     def answered_by(self, claim: Claim) -> list[str]:
-        replying = [c for c in self.claims if "answers" in c and self._answered(c) is claim]
-        return [local_text(c) for c in replying if self.answers(c)]
+        return [local_text(c) for c in self.claims if self._answered(c) is claim and self.answers(c)]
 
     def _answered(self, claim: Claim) -> Claim | None:
-        """Returns the opposing claim that this claim answers. The model names an opposing passage; the answered claim
-        is a claim that cites this passage.
-
-        Claims with the same reason are preferred, then claims whose first citation is the passage, then claims that
-        share words. Returns None if verification dropped the answered claim.
-        """
-        place, passage, reason = _place(claim), claim.get("answers"), reason_key(claim.get("reason", ""))
-
-        def nearness(rival: Claim) -> tuple[bool, bool, float]:
-            same, first = reason_key(rival.get("reason", "")) == reason, rival["passages"][:1] == [passage]
-            return same, first, content_overlap(_reason_and_text(claim), _reason_and_text(rival))
-
-        written = [*self.claims, *self.dropped]
-        rivals = (c for c in written if c["perspective"] and _place(c) != place and passage in c["passages"])
-        met = max(rivals, key=nearness, default=None)
-        return None if any(met is c for c in self.dropped) else met
+        own, said = claim["perspective"], claim.get("answers")
+        return next((c for c in self.claims if c["text"] == said and c["perspective"] not in ("", own)), None)
 
     def _number(self, passage: Passage, quote: str, claim: Claim) -> int:
-        key = passage.document, speaker_of(passage, quote)
+        said = carrying_sentence(claim["text"], quote, passage.text) if claim.get("evidence") else quote
+        key = passage.document, speaker_of(passage, said)
         support = None if claim["role"] in ("also", "crux") else round(claim["support"], 3)
         known = self.citations.get(key)
         if claim["role"] == "crux":  # a part of a claim's words keeps the claim's number, whoever says the part alone
@@ -115,21 +82,12 @@ class CitationNumbering:
                 if any(q.passage_id == passage.id and quote in q.quote for q in cited.quotations):
                     return cited.number
         if known is None:
-            self.citations[key] = citation_of(len(self.citations) + 1, passage, quote, support)
+            self.citations[key] = citation_of(len(self.citations) + 1, passage, quote, support, key[1])
         elif (passage.id, quote) not in [(q.passage_id, q.quote) for q in known.quotations]:
-            where = shared_fields(passage, Quotation) | {"speaker": known.speaker}
-            extra = Quotation(passage_id=passage.id, quote=quote, support=support, **where)
+            where = model.shared_fields(passage, model.Quotation) | {"speaker": known.speaker}
+            extra = model.Quotation(passage_id=passage.id, quote=quote, support=support, **where)
             self.citations[key] = known.model_copy(update={"more": [*known.more, extra]})
         return self.citations[key].number
-
-
-def _dropped(state: RunState) -> list[Claim]:
-    lost = {(d["perspective"], d["text"]) for d in state.get("dropped", [])}
-    return [c for c in state.get("drafts", []) if (c["perspective"], c["text"]) in lost]
-
-
-def _reason_and_text(claim: Claim) -> str:
-    return f"{claim.get('reason', '')} {claim['text']}"
 
 
 def _file(passage: Passage) -> tuple[str, str]:
@@ -138,13 +96,12 @@ def _file(passage: Passage) -> tuple[str, str]:
     return collection, (_FILE.match(key) or [key])[0]
 
 
-def _place(claim: Claim) -> tuple[str, bool]:
-    return claim["perspective"], claim.get("objection", False)
-
-
-def citation_of(number: int, passage: Passage, quote: str, support: float | None) -> Citation:
+def citation_of(
+    number: int, passage: Passage, quote: str, support: float | None, speaker: str | None = None
+) -> Citation:
     sample = passage.collection == SAMPLES
-    known = shared_fields(passage, Citation) | {"speaker": speaker_of(passage, quote)}
+    known = model.shared_fields(passage, Citation)
+    known |= {"speaker": speaker_of(passage, quote) if speaker is None else speaker}
     return Citation(number=number, passage_id=passage.id, quote=quote, support=support, sample=sample, **known)
 
 
@@ -171,7 +128,7 @@ def assemble(
     """Returns the public answer. passages: at least those found or quoted. same, by_verdicts: `answer_documents`."""
     # A source may have been deleted since it was verified.
     claims = [c for c in state.get("claims", []) if all(i in passages for i in c["passages"])]
-    numbering = CitationNumbering(passages, claims, _dropped(state))
+    numbering = CitationNumbering(passages, claims)
     sides, also, crux = _numbered(state, claims, numbering)
     outcome, intervals = _outcome(state, sides, also), state.get("intervals", {}).items()
     documents = answer_documents(state, passages, [*numbering.citations.values()], same, by_verdicts=by_verdicts)
@@ -201,7 +158,7 @@ def _question_fields(state: RunState) -> dict[str, Any]:
         "question": state["question"],
         "neutral_question": framing.get("asked") or framing["question"],
         "focus": "" if against else framing["focus"],
-        "against": Countered(**shared_fields(against, Countered)) if against else None,
+        "against": model.Countered(**model.shared_fields(against, model.Countered)) if against else None,
         "language": framing.get("language", ""),
         "english": framing["question"] if "asked" in framing else "",
         "translations": state.get("translations", {}),
@@ -211,8 +168,7 @@ def _question_fields(state: RunState) -> dict[str, Any]:
 def _numbered(
     state: RunState, claims: Sequence[Claim], numbering: CitationNumbering
 ) -> tuple[list[AnswerPerspective], list[AnswerClaim], list[AnswerClaim]]:
-    """Returns the sides with their claims, the sentences of no side, and the crux (the point on which the dispute
-    depends)."""
+    """Returns the sides with their claims, the sentences of no side, and the crux."""
     order = [*(p["id"] for p in state["perspectives"]), ""]
     for claim in sorted(claims, key=lambda c: (order.index(c["perspective"]), c.get("objection", False))):
         numbering.cite(claim)  # every claim has numbers before a claim refers to another
@@ -221,18 +177,13 @@ def _numbered(
     return [s.model_copy(update={"groups": _groups(s, state, numbering)}) for s in sides], also, crux
 
 
-def _usage(counts: dict[str, float]) -> Usage:
-    return Usage(
-        calls=int(counts.get("calls", 0)),
-        input_tokens=int(counts.get("input_tokens", 0)),
-        output_tokens=int(counts.get("output_tokens", 0)),
-        cost_usd=None if counts.get("unpriced") else round(counts.get("cost", 0.0), 6),
-        passages_judged=int(counts.get("passages", 0)),
-        pages=int(counts.get("pages", 0)),
-    )
+def _usage(counts: dict[str, float]) -> model.Usage:
+    whole = {name: int(counts.get(name, 0)) for name in ("calls", "input_tokens", "output_tokens", "pages")}
+    cost = None if counts.get("unpriced") else round(counts.get("cost", 0.0), 6)
+    return model.Usage(**whole, cost_usd=cost, passages_judged=int(counts.get("passages", 0)))
 
 
-def _outcome(state: RunState, sides: Sequence[AnswerPerspective], also: Sequence[AnswerClaim]) -> Outcome:
+def _outcome(state: RunState, sides: Sequence[AnswerPerspective], also: Sequence[AnswerClaim]) -> model.Outcome:
     if "drafts" not in state and any(state.get("selected", {}).values()):
         return "retrieved"
     if any(s.all_claims for s in sides):
@@ -245,7 +196,7 @@ def _perspective(
 ) -> AnswerPerspective:
     own = [c for c in claims if c["perspective"] == side["id"]]
     return AnswerPerspective(
-        **shared_fields(side, AnswerPerspective) | {"statement": local_statement(side)},
+        **model.shared_fields(side, AnswerPerspective) | {"statement": local_statement(side)},
         english=side["statement"] if side.get("local") else "",
         status=coverage_in(state, side)["status"],
         claims=[_claim(c, numbering) for c in own if not c.get("objection")],
@@ -253,7 +204,7 @@ def _perspective(
     )
 
 
-def _groups(side: AnswerPerspective, state: RunState, numbering: CitationNumbering) -> list[ResponseGroup]:
+def _groups(side: AnswerPerspective, state: RunState, numbering: CitationNumbering) -> list[model.ResponseGroup]:
     """Returns the side's responses (a document's thesis and evidence) by group, without sentences that verification
     refused. Returns an empty list if the side has no claim."""
     refused = {d["text"] for d in state.get("dropped", []) if d["perspective"] == side.id}
@@ -271,7 +222,7 @@ def _groups(side: AnswerPerspective, state: RunState, numbering: CitationNumberi
     mine = [r for r in state.get("responses", []) if r["perspective"] == side.id and holds(r["thesis"])]
     groups = [list(same) for _, same in groupby(mine, key=lambda r: r["group"])]
     return [
-        ResponseGroup(
+        model.ResponseGroup(
             sources=len({source(r["thesis"]["passage"]) for r in group}),
             responses=[_response(r, [q for q in r["evidence"] if holds(q)], numbering) for r in group],
         )
@@ -281,22 +232,22 @@ def _groups(side: AnswerPerspective, state: RunState, numbering: CitationNumberi
 
 def _response(
     response: ScoredResponse, evidence: Sequence[ScoredQuote], numbering: CitationNumbering
-) -> DocumentResponse:
+) -> model.DocumentResponse:
     passage = numbering.passages[response["thesis"]["passage"]]
     thesis, *others = (_sentence(q, numbering.passages[q["passage"]]) for q in (response["thesis"], *evidence))
     cited = numbering.citations.get((passage.document, thesis.speaker))
-    return DocumentResponse(
+    return model.DocumentResponse(
         citation=cited.number if cited else None,
         thesis=thesis,
         evidence=others,
-        **shared_fields(passage, DocumentResponse),
+        **model.shared_fields(passage, model.DocumentResponse),
     )
 
 
-def _sentence(quote: ScoredQuote, passage: Passage) -> ResponseSentence:
+def _sentence(quote: ScoredQuote, passage: Passage) -> model.ResponseSentence:
     support, speaker = round(quote["support"], 3), speaker_of(passage, quote["text"])
     words = {"text": quote["text"], "shown": quote["shown"], "speaker": speaker}
-    return ResponseSentence(**words, passage_id=passage.id, support=support)
+    return model.ResponseSentence(**words, passage_id=passage.id, support=support)
 
 
 def _claim(claim: Claim, numbering: CitationNumbering) -> AnswerClaim:
@@ -310,7 +261,7 @@ def _claim(claim: Claim, numbering: CitationNumbering) -> AnswerClaim:
     }
     fields["speaker"] = "" if claim.get("written") else ", ".join(speakers)
     fields["evidence"] = list(dict.fromkeys(claim.get("evidence", ()))) if claim.get("written") else []
-    return AnswerClaim(**shared_fields(claim, AnswerClaim) | fields, answered_by=numbering.answered_by(claim))
+    return AnswerClaim(**model.shared_fields(claim, AnswerClaim) | fields, answered_by=numbering.answered_by(claim))
 
 
 def _line(side: Perspective, state: RunState, claims: Sequence[Claim], passages: Mapping[int, Passage]) -> CoverageLine:
@@ -318,11 +269,11 @@ def _line(side: Perspective, state: RunState, claims: Sequence[Claim], passages:
     case = [c for c in claims if c["perspective"] == side["id"] and in_case(c)]
     cited = {same[i] if same.get(i) in passages else i for c in case for i in c["passages"]}
     shown = {"passages": len(cited), "sources": len({passages[i].source for i in cited})}
-    fields = shared_fields(found, CoverageLine) | (shown if "drafts" in state else {})
+    fields = model.shared_fields(found, CoverageLine) | (shown if "drafts" in state else {})
     return CoverageLine(
         **fields | {"strongest": round(found["strongest"], 3)},
         perspective=side["id"],
-        strength=side_strength(fields["sources"], len(case) if "drafts" in state else fields["passages"]),
+        strength=model.side_strength(fields["sources"], len(case) if "drafts" in state else fields["passages"]),
         queries=state.get("queries", {}).get(side["id"], []),
     )
 
@@ -333,7 +284,9 @@ async def build_answer(
     """Returns the public answer. seconds: the run's duration."""
     quoted = {q["passage"] for r in state.get("responses", []) for q in quotes_of(r)}
     quoted |= cited_passages(state)
-    passages = await asyncio.to_thread(providers.passages, found_passages(state) | quoted)
+    passages = await asyncio.to_thread(
+        providers.passages, found_passages(state) | quoted, state.get("own_sentences", {})
+    )
     stored = await asyncio.to_thread(providers.store.passages, quoted)
     originals = originals_of(passages)
     nearest, same = list[str](), originals

@@ -1,6 +1,7 @@
 """Attribution lines below quotations."""
 
 import re
+from collections.abc import Sequence
 
 from agent.answer import wording
 from agent.answer.document_list import document_title
@@ -8,16 +9,16 @@ from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
 from agent.limits import BARELY_SAYS_CLAIM
 from tools.language.grounding import stems
 from tools.language.reported_speech import UNNAMED
-from tools.translation import tr
+from tools.translation import in_its_language, in_marks, tr
 
 _RECORD = re.compile(
     r"(?i)\b(?:minutes|transcripts?|hearings?|proceedings|meeting|interview|evidence|debate|panel|hansard)\b"
 )
 
 
+@in_its_language
 def source_lines(answer: Answer, claim: AnswerClaim) -> list[tuple[int, str]]:
-    """Returns the number of each source of the claim with its attribution, such as 'Cllr Faulds, Sample Gazette,
-    opinion, 12 March 2026, p. 3'."""
+    """Returns the number of each source of the claim with its attribution: 'Cllr Faulds, Gazette, 12 March, p. 3'."""
     cited = {c.number: c for c in answer.citations}
     return [(n, _in_one_line(answer, cited[n], claim)) for n in claim.citations if n in cited]
 
@@ -34,13 +35,32 @@ def numbered_source_lines(answer: Answer, claim: AnswerClaim) -> list[str]:
     return [f"{wording.citation_numbers([number])} {line}" if len(parts) > 1 else line for number, line in parts]
 
 
+@in_its_language
 def repliers(answer: Answer, claim: AnswerClaim) -> dict[str, tuple[AnswerPerspective, AnswerClaim]]:
-    """Maps each source that answers the claim ('Cllr Faulds [8]') to its first reply, with the reply's side."""
+    """Maps each claim that answers the claim, as 'Cllr Faulds [8]', to its side and itself. If the answer has several
+    claims of source 8, the claim's first words follow; all its words if two begin alike."""
     found = dict[str, tuple[AnswerPerspective, AnswerClaim]]()
-    replies = ((s, c) for s in answer.perspectives for c in s.all_claims if c.text in claim.answered_by)
-    for side, c in replies:
-        found.setdefault(f"{replier_name(answer, c)} {wording.citation_numbers(c.citations[:1])}", (side, c))
+    for side, c in ((s, c) for s in answer.perspectives for c in s.all_claims if c.text in claim.answered_by):
+        source = f"{replier_name(answer, c)} {wording.citation_numbers(c.citations[:1])}"
+        named = f"{source} {_words_if_several(answer, c, c.citations)}".rstrip()
+        found[named if named not in found else f"{source} {in_marks(c.text, '‘{}’')}"] = side, c
     return found
+
+
+def met_words(answer: Answer, claim: AnswerClaim) -> str:
+    """Returns the first words of the claim that the claim answers, if the answer has several claims of its source."""
+    every = (c for side in answer.perspectives for c in side.all_claims)
+    met = next((c for c in every if claim.text in c.answered_by), None)
+    return _words_if_several(answer, met, claim.answers) if met else ""
+
+
+def _words_if_several(answer: Answer, claim: AnswerClaim, numbers: Sequence[int]) -> str:
+    of_source = [c for s in answer.perspectives for c in s.all_claims if {*numbers[:1]} & {*c.citations}]
+    return first_words(claim) if len(of_source) > 1 else ""
+
+
+def first_words(claim: AnswerClaim) -> str:
+    return in_marks(wording.shortened(claim.text, 60), "‘{}’")
 
 
 def answered_by_line(answer: Answer, claim: AnswerClaim) -> str:
@@ -53,7 +73,7 @@ def replier_name(answer: Answer, reply: AnswerClaim) -> str:
     first = [c for c in answer.citations if c.number in reply.citations[:1]]
     speakers = (reply.speaker, *(_speaker(answer, c, reply) for c in first))
     name = next((s for s in speakers if s and not s.startswith(UNNAMED)), "") or next(map(_published, first), "")
-    return wording.shortened(name)
+    return wording.shortened(name, wording.LONGEST_IN_SHORT)
 
 
 def short_attribution(answer: Answer, claim: AnswerClaim) -> str:

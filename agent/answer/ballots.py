@@ -21,7 +21,7 @@ from tools.language.sentences import prose_text, split_sentences
 from tools.passages import Passage
 from tools.store.database import Database, upsert
 from tools.store.schema import ballots, votes
-from tools.translation import mark
+from tools.translation import in_its_language, mark
 
 CRITERIA = {
     "organisation": mark("Which page is better organised?"),
@@ -49,8 +49,7 @@ class Ballot:
     seed: int
 
     def blinded(self, voter: str) -> tuple[Page, Page, tuple[str, str]]:
-        """Returns (left, right, names) in the voter's order. names: ('answer', 'list') or ('list', 'answer'); the voter
-        must not see them."""
+        """Returns (left, right, their names) in the voter's order. The voter must not see the names."""
         if random.Random(f"{self.seed} {voter} {self.id}").random() < 0.5:
             return self.answer, self.ranked, ("answer", "list")
         return self.ranked, self.answer, ("list", "answer")
@@ -76,6 +75,7 @@ class Vote:
         return 0.5 if chosen == "same" else float((chosen == "left") == self.answer_left)
 
 
+@in_its_language
 def answer_page(answer: Answer, explain: bool = False) -> Page:
     """explain: with all sentences of no side, not only the first few."""
     blocks = [*lead_blocks(answer), *body_blocks(answer, explain)]
@@ -85,9 +85,9 @@ def answer_page(answer: Answer, explain: bool = False) -> Page:
     ]
 
 
+@in_its_language
 def ranked_page(answer: Answer, ranked: Sequence[Passage]) -> Page:
-    """Returns as many of the first passages as the answer cites. The sentence with most of the question's words
-    represents its passage."""
+    """Returns as many first passages as the answer cites, each as its sentence with most of the question's words."""
     cited = {q.passage_id for c in answer.citations for q in c.quotations}
     asked, lines = set(stems(answer.english_question)), list[tuple[str, str, Sequence[str]]]()
     for passage in ranked[: len(cited)]:

@@ -14,21 +14,10 @@ from typing import NamedTuple
 
 from sqlalchemy import Select, delete, func, insert, select
 
-from agent.answer.model import (
-    Answer,
-    AnswerClaim,
-    AnswerDocument,
-    AnswerPerspective,
-    Citation,
-    CoverageLine,
-    DocumentStance,
-    Note,
-    ResponseGroup,
-    side_strength,
-    sort_documents,
-)
+from agent.answer import model
+from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective, Citation, CoverageLine
 from agent.answer.summary import balance_notes, summary_of
-from agent.evidence.sentences import PEOPLE_SPEAK
+from agent.answer.wording import CRUX_LABEL
 from agent.limits import ENOUGH_PASSAGES, ENOUGH_SOURCES
 from tools.errors import InputError
 from tools.language.lexicon import count
@@ -127,16 +116,21 @@ class Corrections:
             with self._db.write() as db:
                 db.execute(insert(corrections), rows)
 
-    def undo(self, run_id: str) -> None:
-        last = select(func.max(corrections.c.id)).where(corrections.c.run_id == run_id).scalar_subquery()
+    def undo(self, run_id: str, text: str = "") -> None:
+        """Revokes the run's last correction. text: revokes the last correction of the claims with this text."""
+        last = select(func.max(corrections.c.id)).where(corrections.c.run_id == run_id)
+        if text:
+            answer = self.original(run_id)
+            keys = [claim_key(answer, claim) for _, claim in _placed(answer) if claim.text == text]
+            last = last.where(corrections.c.claim.in_(keys)).group_by(corrections.c.claim)
         with self._db.write() as db:
-            db.execute(delete(corrections).where(corrections.c.id == last))
+            db.execute(delete(corrections).where(corrections.c.id.in_(last)))
 
     def moves(self, run_id: str) -> dict[str, str]:
         """Maps each claim key to its last target. Corrections of earlier answers in the thread come first."""
         found = dict[str, str]()
         for row in self._db.rows(_earlier_answers(run_id)):
-            before = Answer.model_validate_json(row.answer)
+            before = model.answer_from_json(row.answer)
             found |= repeated_moves(self.original(run_id), before, self.own_moves(row.id))
         return found | self.own_moves(run_id)
 
@@ -154,7 +148,7 @@ class Corrections:
         rows = self._db.rows(select(runs.c.answer).where(runs.c.id == run_id, runs.c.answer.is_not(None)))
         if not rows:
             raise InputError("this run has no answer that could be corrected.")
-        return Answer.model_validate_json(rows[0].answer)
+        return model.answer_from_json(rows[0].answer)
 
 
 @in_its_language
@@ -166,22 +160,25 @@ def apply_corrections(answer: Answer, moves: Mapping[str, str]) -> Answer:
     also = overlay.claims(ClaimPlace(ALSO), answer.also)
     sides = [s for s in map(overlay.side, answer.perspectives) if s]
     cased = [claim for side in sides for claim in side.all_claims]
-    gone: set[object] = {w for m in moved for w in (m.claim.evidence or (m.claim.text, *m.claim.citations))}
-    crux = answer.crux if answer.crux and gone.isdisjoint(answer.crux.evidence or answer.crux.citations) else None
+    lost = {passage for m in moved for passage in _passages(answer, m.claim)}
+    crux = answer.crux if answer.crux and lost.isdisjoint(_passages(answer, answer.crux)) else None
     known = {n for claim in (*cased, *also, *([crux] if crux else [])) for n in claim.citations}
     lines = [overlay.line(next(s for s in answer.coverage if s.perspective == side.id), side) for side in sides]
     sides = [s.model_copy(update={"status": line.status}) for s, line in zip(sides, lines, strict=True)]
     quotations = count(len({m.claim.text for m in moved}), "quotation")
-    message = tr("A reader changed {quotations}.", quotations=quotations)
-    kept = (n for n in answer.notes if n.kind != "balance" and not (cased and n.text == tr(PEOPLE_SPEAK)))
-    notes = [Note(kind="corrected", text=message), *kept]
+    crux = crux if cased else None
+    message = tr("A reader moved {quotations}.", quotations=quotations)
+    if answer.crux and not crux:
+        gone = tr("‘{label}’ is left out, because it rested on a moved quotation.", label=tr(CRUX_LABEL))
+        message = f"{message} {gone}"
+    notes = [model.Note(kind="corrected", text=message), *(n for n in answer.notes if n.kind != "balance")]
     update = {
         "outcome": "answered" if cased else "no_sides" if also else "nothing_found",
         "perspectives": sides,
         "also": also,
-        "crux": crux if cased else None,
+        "crux": crux,
         "citations": [overlay.citation(c, [*cased, *also]) for c in answer.citations if c.number in known],
-        "documents": sort_documents(overlay.document(d, sides, known) for d in answer.documents),
+        "documents": model.sort_documents(overlay.document(d, sides, known) for d in answer.documents),
         "coverage": lines,
         "notes": [*notes, *balance_notes(sides)],
     }
@@ -233,9 +230,8 @@ class _CorrectedParts:
             update |= {"name": name, "statement": claims[0].text}
         return side.model_copy(update=update)
 
-    def _group(self, group: ResponseGroup, side: str, claims: Sequence[AnswerClaim]) -> ResponseGroup:
-        """Returns the group without moved sentences and without documents that the side no longer cites. claims: the
-        side's claims after the moves."""
+    def _group(self, group: model.ResponseGroup, side: str, claims: Sequence[AnswerClaim]) -> model.ResponseGroup:
+        """Returns the group without moved sentences and documents that the side's `claims` no longer cite."""
         moved = [m.claim for m in self.moved if m.place == ClaimPlace(side) or m.to == ClaimPlace(OFF_QUESTION)]
         said, stay = {c.text for c in moved}, {n for c in claims for n in c.citations}
         gone = {n for c in moved for n in c.citations} - stay
@@ -244,12 +240,13 @@ class _CorrectedParts:
             for r in group.responses
             if r.citation not in gone and r.thesis.text not in said
         ]
-        return ResponseGroup(sources=min(group.sources, len(kept)), responses=kept)
+        return model.ResponseGroup(sources=min(group.sources, len(kept)), responses=kept)
 
     def citation(self, citation: Citation, shown: Sequence[AnswerClaim]) -> Citation:
         """Returns the citation without unused words. Moved words lose their support, because the judge gave it for
         another side."""
-        words, said = {m.claim.text for m in self.moved if m.claim.quoted}, {c.text for c in shown}
+        moved = [m.claim for m in self.moved]
+        words, said = ({q for c in claims for q in c.evidence or [c.text]} for claims in (moved, shown))
         whole = citation.quotations
         quotations = [q for q in whole if q.quote not in words or q.quote in said] or whole
         first, *more = (q.model_copy(update={"support": None}) if q.quote in words else q for q in quotations)
@@ -268,7 +265,7 @@ class _CorrectedParts:
         enough = passages >= ENOUGH_PASSAGES and sources >= ENOUGH_SOURCES
         status = "supported" if enough else "thin" if some else "not_found"
         counts = {"passages": passages, "sources": sources, "status": status}
-        return line.model_copy(update={**counts, "strength": side_strength(sources, len(side.claims))})
+        return line.model_copy(update={**counts, "strength": model.side_strength(sources, len(side.claims))})
 
     def _counts(self, side: AnswerPerspective) -> tuple[int, int]:
         """Returns the numbers of passages and sources of the side's claims that the answer shows."""
@@ -277,12 +274,11 @@ class _CorrectedParts:
         several = {c.number for c in cited if known[c.collection, c.document_id] > 1}  # speakers of one document
         sources = {(c.publisher.casefold() or c.document_id, c.speaker if c.number in several else "") for c in cited}
         passages = {i for claim in side.claims for i in _passages(self.answer, claim)}
-        passages |= {c.passage_id for c in cited if any(c.number in w.citations for w in side.claims if not w.quoted)}
         return len(passages), len(sources)
 
     def document(self, document: AnswerDocument, sides: Sequence[AnswerPerspective], known: set[int]) -> AnswerDocument:
-        """Returns the document with the stances of its remaining quotations. A document that repeats another document
-        loses all its stances, because the other document's stances may have changed."""
+        """Returns the document with the stances of its remaining quotations. Without quotations and stances it is off
+        the question. A document that repeats another loses all its stances, because the other's may have changed."""
         if document.not_quoted == "repeats":
             return document.model_copy(update={"stances": []})
         own = {*document.quoted}
@@ -291,12 +287,13 @@ class _CorrectedParts:
             return document
         cited = {(s.id, False) for s in sides if any(own & {*c.citations} for c in s.claims)}
         cited |= {(s.id, True) for s in sides if any(own & {*c.citations} for c in s.objections)}
-        argued = cited or {(s.perspective, s.argues == "against") for s in document.stances} - left
+        judged = {(s.perspective, s.argues == "against") for s in document.stances}
+        argued = judged - left | cited if left & judged else cited or judged - left
         now_argued = [
-            DocumentStance(perspective=side, argues="against" if no else "for") for side, no in sorted(argued)
+            model.DocumentStance(perspective=side, argues="against" if no else "for") for side, no in sorted(argued)
         ]
         quoted = [n for n in document.quoted if n in known]
-        why = "no_claim" if now_argued and not quoted else ""
+        why = "" if quoted else "no_claim" if now_argued else "off_question"
         return document.model_copy(update={"stances": now_argued, "quoted": quoted, "not_quoted": why})
 
 
@@ -309,6 +306,7 @@ def _placed(answer: Answer) -> Iterator[tuple[ClaimPlace, AnswerClaim]]:
 
 
 def _passages(answer: Answer, claim: AnswerClaim) -> set[int]:
-    """Returns the ids of the passages that a quoted claim cites; empty for a written claim."""
+    """Returns the ids of the passages whose words the claim quotes or rests on."""
     cited = [q for c in answer.citations if c.number in claim.citations for q in c.quotations]
-    return {q.passage_id for q in cited if q.quote == claim.text}
+    # A crux may rest on one of the sentences that a claim quotes.
+    return {q.passage_id for q in cited if any(said in q.quote for said in claim.evidence or [claim.text])}

@@ -1,40 +1,41 @@
-"""The debate sheet: one page with the question, the crux (the point on which the dispute depends), each side's
-strongest claims, and the gaps in the evidence."""
+"""The debate sheet: the question, the crux (the point on which the dispute depends), up to three of each side's
+strongest claims, and the gaps in the evidence. Two sides fit on one printed page, six on two."""
 
 import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from agent.answer import wording
-from agent.answer.attribution import quotes_behind
+from agent.answer.attribution import first_words, quotes_behind, replier_name
 from agent.answer.document_list import NO_CLEAR_SIDE, document_title, stance_label
 from agent.answer.files import to_docx, to_markdown
-from agent.answer.model import Answer, AnswerDocument, AnswerPerspective
-from agent.answer.outline import OutlineBlock, lead_blocks, side_blocks
+from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective
+from agent.answer.outline import OutlineBlock, claim_block, lead_blocks, side_blocks
 from agent.answer.summary import documents_and_rows, was_read
+from agent.answer.wording import claims_below_heading, quoted_heading
 from tools.errors import as_sentence
 from tools.translation import in_its_language, in_marks, labelled, mark, tr
 
 SHEET_LABEL = mark("Three arguments for each side")
 SHEET_ENDINGS = (".md", ".docx")
-_MOST, _MOST_OF_MANY, _MOST_OTHER = 3, 2, 1  # arguments for Yes or No, for each of many answers, for another side
-_NUMBER = re.compile(r"^\[\d+\] | \[\d+\](?=,|$)")
+_MOST = 3  # arguments for a side
+_NUMBER = re.compile(r"^\[\d+\] ")
 _NAMED = 3  # documents that a gap names
 
 
 @in_its_language
 def sheet_blocks(answer: Answer) -> list[OutlineBlock]:
-    first = [_unnumbered(block) for block in lead_blocks(answer) if block.kind in ("title", "crux")]
+    first = [_unnumbered(block) for block in lead_blocks(answer) if block.kind in ("title", "read_as", "crux")]
     return [
         *first,
         *(OutlineBlock("tried", said) for said in corrected_lines(answer)),
-        *(b for side in answer.perspectives for b in strongest_blocks(answer, side)),
+        *(block for _, blocks in sheet_sides(answer) for block in blocks),
         *unknown_blocks(answer),
     ]
 
 
 def corrected_lines(answer: Answer) -> list[str]:
-    """Returns 'A reader changed 4 quotations.', because then Steelman alone did not choose the sides."""
+    """Returns 'A reader moved 4 quotations.', because then Steelman alone did not choose the sides."""
     return [note.text for note in answer.notes if note.kind == "corrected"]
 
 
@@ -45,37 +46,43 @@ def sheet_file(answer: Answer, ending: str, asked: str = "") -> bytes:
     return to_markdown(answer, asked=asked, blocks=sheet_blocks(answer)).encode()
 
 
-def strongest_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlock]:
-    """Returns the side's heading and first claims. Returns nothing for a side with the stance 'other' and no claims."""
-    if not side.claims and side.stance == "other":
-        return []
-    head, strength, *rest = side_blocks(answer, side)
-    claims = [_with_quotes(answer, replace(b, kind="case")) for b in rest if b.kind in ("thesis", "case")]
-    many = _MOST_OF_MANY if all(s.stance == "other" for s in answer.perspectives) else _MOST_OTHER
-    most = _MOST if side.stance != "other" or len(answer.perspectives) == 2 else many
-    shown = _diverse(claims, most - bool(head.citations))
-    return [_unnumbered(head), *(shown or ([] if side.claims else [strength]))]
+def sheet_sides(answer: Answer) -> list[tuple[AnswerPerspective, list[OutlineBlock]]]:
+    """Returns each side with its heading and first claims. Leaves out sides with the stance 'other' and no claims."""
+    sides = [side for side in answer.perspectives if side.claims or side.stance != "other"]
+    chosen = [_diverse(claims_below_heading(side), _MOST - bool(quoted_heading(side))) for side in sides]
+    shown, found = [claim for claims in chosen for claim in claims], []
+    for side, claims in zip(sides, chosen, strict=True):
+        head, strength, *_ = side_blocks(answer, side)
+        below = [_argument(answer, claim, shown) for claim in claims] or ([] if side.claims else [strength])
+        found.append((side, [_unnumbered(head), *below]))
+    return found
 
 
-def _diverse(claims: Sequence[OutlineBlock], most: int) -> list[OutlineBlock]:
-    """Returns up to `most` claims in order. Claims whose reason and sources have not occurred yet are preferred."""
-    seen, new = set[str](), list[int]()
-    for place, claim in enumerate(claims):
-        known = {claim.label.casefold(), *claim.said_by} - {""}
+def _diverse(claims: Sequence[AnswerClaim], most: int) -> list[AnswerClaim]:
+    """Returns up to `most` claims, the thesis first. Claims whose reason and sources have not occurred yet are
+    preferred."""
+    seen, new = set[str](), list[AnswerClaim]()
+    ordered = sorted(claims, key=lambda c: c.role != "thesis")
+    for claim in ordered:
+        known = {claim.reason.casefold(), *map(str, claim.citations)} - {""}
         if seen.isdisjoint(known):
-            new.append(place)
+            new.append(claim)
             seen |= known
-    rest = [place for place in range(len(claims)) if place not in new]
-    return [claims[place] for place in sorted([*new, *rest][:most])]
+    best = [*new, *(c for c in ordered if c not in new)][:most]
+    return [claim for claim in ordered if claim in best]
 
 
-def _with_quotes(answer: Answer, block: OutlineBlock) -> OutlineBlock:
-    """Adds each source's words below a written claim, if exactly one quotation of the source supports the claim."""
-    said, sources = _unnumbered(block), {c.number: c for c in answer.citations}
-    claim = next((c for s in answer.perspectives for c in s.claims if c.text == block.text), None)
-    if block.quoted or claim is None:
+def _argument(answer: Answer, claim: AnswerClaim, shown: Sequence[AnswerClaim]) -> OutlineBlock:
+    """Returns the claim, and below a written claim each source's words, if exactly one quotation of the source supports
+    the claim. Of the claims that answer it, only those `shown` on the sheet are named, by speaker and first words."""
+    replies = [c for c in shown if c.text in claim.answered_by]
+    named = "; ".join(labelled(replier_name(answer, c), first_words(c)) for c in replies)
+    answered = tr("answered by {sources}", sources=named) if replies else ""
+    said = _unnumbered(replace(claim_block(answer, "case", claim), answered=answered))
+    if claim.quoted:
         return said
-    quotes = [quotes_behind(claim, sources[n]) if n in sources else [] for n in block.citations or ()]
+    sources = {c.number: c for c in answer.citations}
+    quotes = [quotes_behind(claim, sources[n]) if n in sources else [] for n in claim.citations]
     texts = zip(quotes, said.said_by, strict=False)
     lines = [f"{wording.in_quotes(q[0])} {line}" if len(q) == 1 else line for q, line in texts]
     return replace(said, said_by=lines)
@@ -83,8 +90,7 @@ def _with_quotes(answer: Answer, block: OutlineBlock) -> OutlineBlock:
 
 def _unnumbered(block: OutlineBlock) -> OutlineBlock:
     """Returns the block without citation numbers, because the sheet lists no sources."""
-    said_by, answered = [_NUMBER.sub("", said) for said in block.said_by], _NUMBER.sub("", block.answered)
-    return replace(block, citations=None, answers=(), said_by=said_by, answered=answered)
+    return replace(block, citations=None, answers=(), said_by=[_NUMBER.sub("", said) for said in block.said_by])
 
 
 def unknown_blocks(answer: Answer) -> list[OutlineBlock]:
@@ -93,7 +99,7 @@ def unknown_blocks(answer: Answer) -> list[OutlineBlock]:
     unclear = [d for d in answer.documents if was_read(d) and stance_label(answer, d) == tr(NO_CLEAR_SIDE)]
     unread = [d for d in answer.documents if not was_read(d)]
     texts += [tr("No clear side in {documents}.", documents=_named_documents(unclear))] if unclear else []
-    texts += [tr("It found but did not read {documents}.", documents=_named_documents(unread))] if unread else []
+    texts += [tr("Found but not read: {documents}.", documents=_named_documents(unread))] if unread else []
     texts += [as_sentence(note.text) for note in answer.notes if note.kind == "not_found"]
     texts += filter(None, [wording.problem_line(answer.notes)])
     return [

@@ -9,7 +9,8 @@ from agent.answer.summary import documents_and_rows, evidence_counts, was_read
 from tools.language.grounding import best_evidence
 from tools.language.lexicon import count
 from tools.language.question import ANSWERS
-from tools.translation import grouped, in_marks, mark, tr
+from tools.passages import Passage
+from tools.translation import grouped, in_its_language, in_marks, mark, tr
 
 NO_CLEAR_SIDE = mark("no clear side")
 _WHY_NOT = {
@@ -44,6 +45,7 @@ def document_line(answer: Answer, document: AnswerDocument, file: str = "") -> s
     return " · ".join([document_title(document, document.id, filed=not file), *document_facts(answer, document)])
 
 
+@in_its_language
 def document_facts(answer: Answer, document: AnswerDocument) -> list[str]:
     """Returns author, publisher, kind, date, stance, and 'quoted' or the reason why not."""
     author = wording.shortened(document.author, wording.LONGEST_IN_SHORT)
@@ -61,15 +63,17 @@ def _why_not_quoted(answer: Answer, document: AnswerDocument) -> str:
         return tr(why)
     argued = {s.argues for s in document.stances}
     if wording.is_sideless(answer) and not argued:
-        return tr("other sentences are closer to the question")
+        return tr("other sentences are closer to the question") if answer.citations else tr(_WHY_NOT["off_question"])
     if document.not_quoted == "no_claim" and argued != {"against"}:
         return tr("clearer quotations were chosen")
     return tr("it argues for none of these sides") if argued else tr(NO_CLEAR_SIDE)
 
 
 def stance_label(answer: Answer, document: AnswerDocument) -> str:
-    """Returns 'read as Yes', 'read as both' or 'no clear side'; empty if the answer has no sides or `not_quoted` says
-    enough."""
+    """Returns 'read as Yes', 'read as arguing for both sides' or 'no clear side'; empty if the answer has no sides or
+    `not_quoted` says enough. A copy has no stance, because the summary counts copies once."""
+    if document.not_quoted == "repeats":
+        return ""
     sides = {side.id: side for side in answer.perspectives}
     parts = [(s.argues, sides[s.perspective]) for s in document.stances if s.perspective in sides]
     if not parts:
@@ -81,12 +85,12 @@ def stance_label(answer: Answer, document: AnswerDocument) -> str:
             name = wording.shortened(wording.side_name(answer, side))
             named.setdefault(name if name in map(tr, ANSWERS["polar"]) else in_marks(name, "‘{}’"), set()).add(argues)
     words = [
-        *(n for n, argued in named.items() if argued == {"for"}),
+        *(tr("for {side}", side=n) if facing else n for n, argued in named.items() if argued == {"for"}),
         *(tr("for and against {side}", side=n) for n, argued in named.items() if len(argued) == 2),
         *(tr("against {side}", side=n) for n, argued in named.items() if argued == {"against"}),
     ]
     if facing:
-        return ", ".join([tr("read as both"), *words])
+        return "; ".join([tr("read as arguing for both sides"), *words])
     return tr("read as {sides}", sides=", ".join(words))
 
 
@@ -99,24 +103,35 @@ def file_line(name: str, rows: Sequence[AnswerDocument]) -> str:
 
 
 def surest_passage(
-    answer: Answer, document: AnswerDocument, judged: Callable[[], Sequence[JudgedPassage]]
+    answer: Answer,
+    document: AnswerDocument,
+    judged: Callable[[], Sequence[JudgedPassage]],
+    retrieved: Callable[[], Sequence[Passage]],
 ) -> tuple[int, str]:
-    """Returns the passage id and the text of the document's quotation with the highest support. Without a quotation it
-    returns the sentence of the surest judged passage that has most of the question's words; (0, '') without one."""
-    cited = [c for c in answer.citations if c.number in document.quoted]
-    found = [(q.support or 0, q.passage_id, q.quote) for c in cited for q in c.quotations]
+    """Returns the passage id and the text of the document's quotation with the highest support for a side that the
+    document takes; among equals the one that is cited first. Without a quotation it returns the sentence that has most
+    of the question's words, from the surest judged passage, otherwise from a retrieved one such as a copy; (0, '')
+    without one."""
+    taken = [s.perspective for s in document.stances if s.argues == "for"]
+    claims = [claim for side in answer.perspectives if side.id in taken for claim in side.claims]
+    order = list(dict.fromkeys(words for claim in claims for words in (claim.evidence or [claim.text])))
+    quoted = [q for c in answer.citations if c.number in document.quoted for q in c.quotations]
+    own = sorted((q for q in quoted if q.quote in order), key=lambda q: order.index(q.quote)) or quoted
+    found = [(q.support or 0, -place, q.passage_id, q.quote) for place, q in enumerate(own)]
     if not found:
-        own = document.collection, document.id, document.file
-        read = [(e.support, e.passage) for e in judged()]
         asked = answer.english_question
-        found = [
-            (s, p.id, best_evidence(asked, p.text)) for s, p in read if (p.collection, p.document_id, p.file) == own
-        ]
-    return max(found, default=(0, 0, ""))[1:]
+        mine = [(e.support, e.passage) for e in judged() if _is_of(e.passage, document)]
+        mine = mine or [(0.0, p) for p in retrieved() if _is_of(p, document)]
+        found = [(support, 0, p.id, best_evidence(asked, p.text)) for support, p in mine]
+    return max(found, default=(0, 0, 0, ""))[2:]
 
 
-def document_title(source: Citation | AnswerDocument, own: str, *, filed: bool = True) -> str:
-    """Returns the title, 'survey.csv, row 3', or the file's name. own: the document's id. filed: also names a row's
-    file."""
+def _is_of(passage: Passage, document: AnswerDocument) -> bool:
+    own = document.collection, document.id, document.file
+    return (passage.collection, passage.document_id, passage.file) == own
+
+
+def document_title(source: Citation | AnswerDocument | Passage, own: str, *, filed: bool = True) -> str:
+    """Returns the title, 'survey.csv, row 3', or the file's name. own: the document's id. filed: with a row's file."""
     file, name = wording.file_and_name(source, own)
     return source.title or ", ".join(filter(None, (file if filed else "", name)))

@@ -10,9 +10,9 @@ from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
+from agent.answer import wording
 from agent.answer.model import Answer
 from agent.answer.outline import OutlineBlock, body_blocks, document_blocks, lead_blocks, note_blocks, source_blocks
-from agent.answer.wording import DOCUMENTS, HOW_MADE, closing_line, quotes_with_translations, strip_control_characters
 from tools.errors import InputError, StoreError
 from tools.translation import in_its_language, mark, tr
 
@@ -27,7 +27,7 @@ _FORMS = {
     **dict.fromkeys(("also", "case", "objection", "document", "more", "nearest", "unknown"), "- {}"),
     "row": "  - {}",
 }
-_HEADINGS = {"source": mark("Sources"), "document": DOCUMENTS, "more": HOW_MADE}
+_HEADINGS = {"source": mark("Sources"), "document": wording.DOCUMENTS, "more": wording.HOW_MADE}
 """Maps kinds of blocks to the heading above them."""
 _LISTS = (*_HEADINGS, "also", "case", "objection", "nearest", "unknown")
 """Kinds of blocks that form a list."""
@@ -57,7 +57,7 @@ def to_markdown(
             lines += [*(line for item in items for line in item), ""]
         else:
             lines += [line for item in items for line in (*item, "")]
-    lines.append(escape_markdown(closing_line(answer, run=answer.run_id if remote else "", asked=asked)))
+    lines.append(escape_markdown(wording.closing_line(answer, run=answer.run_id if remote else "", asked=asked)))
     return "\n".join(lines) + "\n"
 
 
@@ -87,9 +87,10 @@ def _markdown_lines(answer: Answer, block: OutlineBlock, linked: bool) -> list[s
         first, url = f"{block.source.number}. ", block.source.url
         if linked and _ADDRESS.fullmatch(url):
             text = f"<{url}>".join(text.rsplit(escape_markdown(url), 1))
-        quotes = quotes_with_translations(answer, block.source)
+        quotes = wording.quotes_with_translations(answer, block.source)
         return [first + text, *(f"{' ' * len(first)}- {escape_markdown(quote)}" for quote in quotes)]
-    line = _FORMS.get(block.kind, "{}").format(f"{text} {block.cited}".rstrip())
+    cited = wording.citation_numbers(block.citations or (), block.answers, escape_markdown(block.met))
+    line = _FORMS.get(block.kind, "{}").format(f"{text} {cited}".rstrip())
     said_by = map(escape_markdown, block.below)
     if block.kind in _LISTS:
         return [line, *(f"  - {said}" for said in said_by)]
@@ -120,7 +121,9 @@ def to_html(answer: Answer, asked: str = "") -> str:
                 inner.attrSet("rel", "noreferrer nofollow")
     page = reader.renderer.render(tokens, reader.options, {})
     meta = '<meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-    head = f"{meta}<title>{html.escape(strip_control_characters(answer.question))}</title><style>{_STYLE}</style>"
+    head = (
+        f"{meta}<title>{html.escape(wording.strip_control_characters(answer.question))}</title><style>{_STYLE}</style>"
+    )
     html_tag = f'<html lang="{answer.language or "en"}">'
     return f"<!doctype html>\n{html_tag}<head>{head}</head>\n<body>\n{page}</body></html>\n"
 
@@ -158,9 +161,9 @@ def to_docx(answer: Answer, *, explain: bool = False, asked: str = "", blocks: S
                 paragraph.paragraph_format.keep_with_next, paragraph.paragraph_format.space_after = True, Pt(0)
                 paragraph = document.add_paragraph(style="List Continue")
                 paragraph.add_run(_xml(line)).font.size = Pt(9)
-            for words in quotes_with_translations(answer, block.source) if block.source else ():
+            for words in wording.quotes_with_translations(answer, block.source) if block.source else ():
                 document.add_paragraph(_xml(words), style="List Bullet")
-    document.add_paragraph(_xml(closing_line(answer, asked=asked)))
+    document.add_paragraph(_xml(wording.closing_line(answer, asked=asked)))
     buffer = io.BytesIO()
     document.save(buffer)
     return buffer.getvalue()

@@ -12,18 +12,14 @@ from dataclasses import dataclass, field
 from statistics import median_high
 from textwrap import shorten
 
+from agent.answer import wording
+from agent.answer.document_list import document_title
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Countered
-from agent.answer.wording import (
-    citation_numbers,
-    claim_text,
-    format_date,
-    in_quotes,
-    side_name,
-    strip_control_characters,
-)
 from agent.options import Depth
 from agent.state import OTHER_WAYS, STATE_VERSION, CounterTarget, Perspective, QuotedStance, RunState, counter_framing
 from tools.errors import QuestionError
+from tools.language.quotable import with_bracketed_capital
+from tools.language.reported_speech import speaker_of
 from tools.passages import Passage
 from tools.translation import in_its_language, labelled, mark, speaking, tr
 
@@ -32,7 +28,7 @@ _AGAINST = re.compile(
 )
 _NUMBER = re.compile(r"[\[(#]?(\d{1,3})[\])]?")
 _CLAIM_NAME = 70  # characters of a claim that name it in a question
-_CLAIM = re.compile(r"[“\"](?P<words>.+?)(?: …)?[”\"]")
+_CLAIM = re.compile(r"[“\"‘](?P<words>.+?)(?: …)?[”\"’]")
 _COMMAND = re.compile(r"/[a-z]+(?: \S+){0,2}", re.I)
 _NO_ANSWER = mark(
     "there is no earlier answer in this thread. Ask a question first, then follow up with a number of its answer."
@@ -77,8 +73,7 @@ def counter_target(question: str, answers: Sequence[Answer]) -> CounterTarget | 
 
 
 def _countered(question: str, answers: Sequence[Answer]) -> str:
-    """Returns what a follow-up wants to see opposed, asked in English or in the language of an answer; otherwise an
-    empty text."""
+    """Returns what a follow-up in English or the language of an answer wants to see opposed; otherwise empty."""
     if match := _AGAINST.fullmatch(question):
         return str(match["what"])
     for language in {answer.language for answer in answers}:
@@ -93,14 +88,14 @@ def _named(answer: Answer, what: str) -> CounterTarget | None:
     claims = [(s, c) for s in answer.perspectives for c in s.claims if c.citations]
     if match := _NUMBER.fullmatch(what):  # the first claim that cites the number; yes and no come before other sides
         number = int(match[1])
-        return next((_target_of_claim(answer, s, c, number) for s, c in claims if number in c.citations), None)
-    if match := _CLAIM.fullmatch(what):
-        named = (found for found in claims if found[1].text.startswith(match["words"]))
-        return next((_target_of_claim(answer, s, c, c.citations[0]) for s, c in named), None)
+        return next((_target(answer, s, c.text, number) for s, c in claims if number in c.citations), None)
     side = find_side(answer, what)
+    if (match := _CLAIM.fullmatch(what)) and not (side and what.startswith("‘")):  # single marks name a side too
+        named = (found for found in claims if found[1].text.startswith(match["words"]))
+        return next((_target(answer, s, c.text, c.citations[0]) for s, c in named), None)
     if side and side.id == OTHER_WAYS:
         raise QuestionError(f"'{side.name}' are several. Name a claim of them. {_numbers_in_words(answer)}")
-    return _target(answer, side, 0, side.statement, "") if side else None
+    return _target(answer, side, side.statement, 0) if side else None
 
 
 def find_side(answer: Answer, what: str) -> AnswerPerspective | None:
@@ -108,14 +103,11 @@ def find_side(answer: Answer, what: str) -> AnswerPerspective | None:
     sides, wanted = list(answer.perspectives), _bare(what)
     if wanted.isdecimal():
         return sides[int(wanted) - 1] if 1 <= int(wanted) <= len(sides) else None
-    return next((side for side in sides if wanted in (_bare(side.name), _bare(side_name(answer, side)))), None)
+    return next((side for side in sides if wanted in (_bare(side.name), _bare(wording.side_name(answer, side)))), None)
 
 
 def _bare(name: str) -> str:
     return name.casefold().strip("'\"‘’“”?!.… ")
-
-
-# Numbers
 
 
 def _numbers_in_words(answer: Answer) -> str:
@@ -123,25 +115,21 @@ def _numbers_in_words(answer: Answer) -> str:
     return f"The numbers of the last answer are {min(numbers)} to {max(numbers)}."
 
 
-def _target_of_claim(answer: Answer, perspective: AnswerPerspective, claim: AnswerClaim, number: int) -> CounterTarget:
+def _target(answer: Answer, perspective: AnswerPerspective, text: str, number: int) -> CounterTarget:
+    """number: the citation that names the claim; 0 for the whole perspective."""
     named = [name for c in answer.citations if c.number == number for name in (c.speaker, c.publisher, c.title) if name]
-    return _target(answer, perspective, number, claim.text, named[0] if named else "")
-
-
-# Perspectives
-
-
-def _target(answer: Answer, perspective: AnswerPerspective, number: int, text: str, publisher: str) -> CounterTarget:
     target = CounterTarget(
         question=answer.english_question,
         number=number,
         text=text,
-        publisher=publisher,
+        publisher=next(iter(named), ""),
         side=perspective.name,
         statement=text if perspective.id == OTHER_WAYS else perspective.statement,
         stance=perspective.stance,
         contrary=contrary_of(answer, perspective),
     )
+    if any(claim.text == text and not claim.quoted for claim in perspective.claims if number):
+        target["written"] = True
     if answer.language:
         target |= {"language": answer.language, "asked": answer.neutral_question, "english": perspective.english}
     return target
@@ -181,10 +169,6 @@ def _planned(name: str, statement: str, stands: AnswerPerspective | Countered) -
     return Perspective(id="p1", name=name, statement=statement, stance=stands.stance, contrary="", origin="question")
 
 
-# Suggestions
-
-
-@in_its_language
 def suggested_followups(answer: Answer) -> list[str]:
     """Returns up to two questions, each against the first claim of a perspective whose opposing side has claims too."""
     offered: list[str] = []
@@ -192,13 +176,17 @@ def suggested_followups(answer: Answer) -> list[str]:
         facing = contrary_of(answer, perspective)
         has_case = answer.against or any(s.claims for s in answer.perspectives if facing and s.name == facing["name"])
         if facing and has_case and perspective.claims:
-            offered.append(counter_question(perspective.claims[0]))
+            offered.append(counter_question(answer, perspective.claims[0]))
     return list(dict.fromkeys(offered))[:2]
 
 
-def counter_question(claim: AnswerClaim) -> str:
-    """Returns 'What speaks against “Phones distract …”?', which names the claim by its first words."""
-    return tr(AGAINST, claim=f"“{shorten(claim.text, _CLAIM_NAME, placeholder=' …')}”")
+@in_its_language
+def counter_question(answer: Answer, claim: AnswerClaim) -> str:
+    """Returns 'What speaks against “Phones distract …”?', which names the claim by its first words. A claim that makes
+    no case for a side has all its words. A model's sentence has single marks, because nobody said it."""
+    cased = any(claim in side.claims for side in answer.perspectives)
+    words = shorten(claim.text, _CLAIM_NAME, placeholder=" …") if cased else claim.text
+    return tr(AGAINST, claim=f"“{words}”" if claim.quoted else f"‘{words}’")
 
 
 _CLAIMS = 2  # claims of each side in a summary
@@ -215,8 +203,11 @@ class CommandReply:
     @property
     def text(self) -> str:
         """The reply for a terminal."""
-        listed = (f"  • {strip_control_characters(said)} {citation_numbers(of)}".rstrip() for said, of in self.lines)
-        return "\n".join([strip_control_characters(self.heading), *listed])
+        listed = (
+            f"  • {wording.strip_control_characters(said)} {wording.citation_numbers(of)}".rstrip()
+            for said, of in self.lines
+        )
+        return "\n".join([wording.strip_control_characters(self.heading), *listed])
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,26 +237,29 @@ def repeated_question(answer: Answer) -> str:
     return tr(AGAINST, claim=f"‘{answer.against.side}’") if answer.against else answer.question
 
 
+@in_its_language
 def summarise_answer(answer: Answer, _: str = "") -> CommandReply:
     best = [(side, claim) for side in answer.perspectives for claim in side.claims[:_CLAIMS]]
     lines: list[tuple[str, list[int]]] = [(answer.summary, [])] if best or not answer.also else []
     lines += [(_claim_line(answer, side, claim), claim.citations) for side, claim in best]
-    lines += [(claim_text(claim), claim.citations) for claim in answer.also[:_ALSO] if not best]
+    lines += [(wording.claim_text(claim), claim.citations) for claim in answer.also[:_ALSO] if not best]
     return CommandReply(tr("In short"), lines)
 
 
+@in_its_language
 def newer_sources(answer: Answer, _: str = "") -> CommandReply:
     """Returns the claims that cite the newer half of the sources."""
     if not (dates := sorted(c.date for c in answer.citations if c.date)):
         return CommandReply(tr("None of the sources of this answer has a date."))
     since = median_high(dates)
     recent = {c.number for c in answer.citations if c.date >= since}
-    result = _claims_citing(answer, recent, tr("sources dated {date} or later", date=format_date(since)))
+    result = _claims_citing(answer, recent, tr("sources dated {date} or later", date=wording.format_date(since)))
     undated = [c.number for c in answer.citations if not c.date]
     left_out = [(tr("Left out, having no date:"), undated)] if undated else []
     return CommandReply(result.heading, [*result.lines, *left_out])
 
 
+@in_its_language
 def single_source(answer: Answer, what: str) -> CommandReply:
     if not (kept := {c.number for c in answer.citations if str(c.number) == what}):
         numbers = _listed([c.number for c in answer.citations])
@@ -273,12 +267,15 @@ def single_source(answer: Answer, what: str) -> CommandReply:
     return _claims_citing(answer, kept, tr("source [{number}]", number=what))
 
 
+@in_its_language
 def similar_quotations(answer: Answer, found: Sequence[tuple[str, Passage]]) -> CommandReply:
     numbered = {q.passage_id: c.number for c in answer.citations for q in c.quotations}
     lines = []
     for said, passage in found:
-        by = f" – {passage.said_by or passage.title}" if passage.said_by or passage.title else ""
-        lines.append((f"{in_quotes(said)}{by}", [numbered[passage.id]] if passage.id in numbered else []))
+        named = speaker_of(passage, said), passage.publisher or document_title(passage, passage.document_id)
+        words = wording.in_quotes(with_bracketed_capital(said))
+        line = wording.with_speaker(words, ", ".join(dict.fromkeys(filter(None, named))))
+        lines.append((line, [numbered[passage.id]] if passage.id in numbered else []))
     nothing = tr("Nothing else was found that is close to this and surely argues the same.")
     return CommandReply(tr("More like this") if lines else nothing, lines)
 
@@ -286,15 +283,15 @@ def similar_quotations(answer: Answer, found: Sequence[tuple[str, Passage]]) -> 
 def more_of_side(answer: Answer, what: str) -> CommandReply | CommandSearch:
     """Returns further sentences of a side's sources. If all are shown, returns a deep search."""
     if (side := find_side(answer, what)) is None:
-        sides = [f"{n} ({side_name(answer, s)})" for n, s in enumerate(answer.perspectives, start=1)]
+        sides = [f"{n} ({wording.side_name(answer, s)})" for n, s in enumerate(answer.perspectives, start=1)]
         raise QuestionError(tr("/more needs the number or the name of a side: {sides}.", sides=_listed(sides)))
     shown = {claim.text for claim in side.all_claims}
     responses = [response for group in side.groups for response in group.responses]
     unshown = [(part, r.citation) for r in responses for part in (r.thesis, *r.evidence) if part.text not in shown]
     if not unshown:
         return CommandSearch(repeated_question(answer), "deep")
-    lines = [(in_quotes(part.shown or part.text), [number] if number else []) for part, number in unshown]
-    return CommandReply(tr("What else the sources of ‘{side}’ say", side=side_name(answer, side)), lines)
+    lines = [(wording.in_quotes(part.shown or part.text), [number] if number else []) for part, number in unshown]
+    return CommandReply(tr("What else the sources of ‘{side}’ say", side=wording.side_name(answer, side)), lines)
 
 
 @in_its_language
@@ -326,13 +323,13 @@ _COMMANDS: dict[str, Callable[[Answer, str], CommandReply | CommandSearch]] = {
 
 
 def _claim_line(answer: Answer, side: AnswerPerspective, claim: AnswerClaim) -> str:
-    name = side_name(answer, side)
-    return labelled(tr("Against {side}", side=name) if claim in side.objections else name, claim_text(claim))
+    name = wording.side_name(answer, side)
+    return labelled(tr("Against {side}", side=name) if claim in side.objections else name, wording.claim_text(claim))
 
 
 def _claims_citing(answer: Answer, known: set[int], what: str) -> CommandReply:
     claims = [(_claim_line(answer, s, c), c) for s in answer.perspectives for c in s.all_claims]
-    claims += [(claim_text(c), c) for c in answer.also]
+    claims += [(wording.claim_text(c), c) for c in answer.also]
     lines = [(said, [n for n in c.citations if n in known]) for said, c in claims if known & {*c.citations}]
     return CommandReply(tr("Claims that cite {sources}", sources=what), lines)
 

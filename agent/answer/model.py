@@ -4,9 +4,11 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from agent.limits import STRONG_CLAIMS, STRONG_SOURCES
+from agent.state import CoverageStatus, Role, Stance
+from tools.errors import StoreError
 from tools.passages import WEB, EvidenceKind, kind_of_evidence
 
 SCHEMA_VERSION: Literal["4.2"] = "4.2"
@@ -14,35 +16,13 @@ SCHEMA_VERSION: Literal["4.2"] = "4.2"
 Outcome = Literal["answered", "nothing_found", "no_sides", "retrieved"]
 """'answered': a side has a case (claims that clearly argue for the side). 'no_sides': only `also` has sentences.
 'retrieved': only passages were wanted."""
-Status = Literal["supported", "thin", "not_found"]
 Strength = Literal["strong", "some", "weak", "none"]
 NotQuoted = Literal["", "no_claim", "repeats", "no_side", "off_question", "unread"]
 """Why a document is not quoted; `AnswerDocument` explains the words. Documents are listed in this order."""
-STANCES = ("supports", "opposes", "other")
-"""Stances in the order of sides: Yes is left of No, or above it."""
 LEAD_NOTE_KINDS = ("not_found", "corrected")
 """The kinds of notes that stand above the sides: nothing was found, or a reader changed the answer."""
 FOOTER_NOTE_KINDS = ("skipped", "failed", "late", "unjudged", "degraded")
 """Kinds of notes in the line below the answer, in this order. `--explain` shows notes of all kinds."""
-
-_EARLIER = ("2.0", "3.0", "4.0", "4.1")
-_DROPPED_FIELDS = ("tier", "leaning", "copies", "chosen", "plain")
-_RENAMED_VALUES = {("role", "plain"): "also", ("status", "leaning"): "not_found", ("strength", "unsure"): "none"}
-
-
-def _with_current_names(part: Any) -> Any:
-    """Returns a part of a stored answer with this schema's names."""
-    if isinstance(part, list):
-        return [_with_current_names(item) for item in part]
-    if not isinstance(part, dict):
-        return part
-    return {
-        "passages_judged" if name == "pairs_judged" else name: _RENAMED_VALUES.get((name, value), value)
-        if isinstance(value, str)
-        else _with_current_names(value)
-        for name, value in part.items()
-        if name not in _DROPPED_FIELDS
-    }
 
 
 class AnswerModel(BaseModel):
@@ -63,13 +43,12 @@ class AnswerClaim(AnswerModel):
     quotes support it. `shown`: the text with changes in square brackets; empty if nothing was changed. `speaker`: the
     person who is quoted; empty for a model's sentence. `reason`: a word or two that name the claim's reason, or empty.
     `answers`: numbers of the opposing citations that the claim replies to. `answered_by`: texts of the claims that
-    reply to this claim. `evidence`: the quotations that support a model's sentence. The JSON omits `answered_by` and
-    `evidence` if they are empty.
+    reply to this claim. `evidence`: the quotations that support a model's sentence. The JSON omits both if empty.
     """
 
     text: str
     citations: list[int]
-    role: Literal["thesis", "case", "also", "crux"] = "case"
+    role: Role = "case"
     quoted: bool = True
     shown: str = ""
     speaker: str = ""
@@ -95,8 +74,7 @@ class ResponseSentence(AnswerModel):
 class DocumentResponse(AnswerModel):
     """One document's answer: a thesis and up to three sentences of evidence for the thesis, the most relevant first.
 
-    `citation` is the number under which a claim cites the thesis's speaker in this document. Without such a claim
-    `citation` is null.
+    `citation` is the number under which a claim cites the thesis's speaker in this document; null without such a claim.
     """
 
     document_id: str
@@ -128,8 +106,8 @@ class AnswerPerspective(AnswerModel):
     id: str
     name: str
     statement: str
-    stance: Literal["supports", "opposes", "other"]
-    status: Status
+    stance: Stance
+    status: CoverageStatus
     claims: list[AnswerClaim]
     contrary: str = ""
     groups: list[ResponseGroup] = Field(default_factory=list)
@@ -145,7 +123,8 @@ class Countered(AnswerModel):
     """The target of a counter-argument: a claim of the thread's earlier answer, or one whole side of that answer.
 
     `number` is the number of the citation in that answer; 0 for a side. `statement` is the side's statement.
-    `publisher` is the first known of the citation's speaker, publisher and title.
+    `publisher` is the first known of the citation's speaker, publisher and title. `written`: a model wrote the
+    claim; the JSON omits it otherwise.
     """
 
     number: int
@@ -153,7 +132,8 @@ class Countered(AnswerModel):
     publisher: str
     side: str
     statement: str
-    stance: Literal["supports", "opposes", "other"]
+    stance: Stance
+    written: bool = Field(default=False, exclude_if=lambda written: not written)
 
 
 class _Location(AnswerModel):
@@ -189,8 +169,7 @@ class SourceFacts(AnswerModel):
 
 
 class Quotation(_Location):
-    """Verbatim words of a passage that support a claim. `support` is the judge's probability that they argue for the
-    claim's side."""
+    """Verbatim words of a passage. `support` is the judge's probability that they argue for the claim's side."""
 
     passage_id: int
     quote: str
@@ -250,7 +229,7 @@ class CoverageLine(AnswerModel):
     count of supporting passages found. sources: count of their independent sources. strongest: the highest support."""
 
     perspective: str
-    status: Status
+    status: CoverageStatus
     strength: Strength
     passages: int
     sources: int
@@ -262,8 +241,7 @@ class Note(AnswerModel):
     """A message for the reader: something failed, was not found or was dropped, or a reader changed the answer.
 
     `hint`: the part of the text that helps only on the machine that answered, such as a command to type. An answer that
-    goes to another machine omits the hint. `brief`: a short form of a long text. The JSON omits both fields if they are
-    empty.
+    goes to another machine omits the hint. `brief`: a short form of a long text. The JSON omits both if empty.
     """
 
     kind: Literal[
@@ -296,9 +274,9 @@ class Answer(AnswerModel):
     `neutral_question` is the question that was searched for. A follow-up with a focus has its thread's question here.
     `focus` is the topic that a follow-up asks about, such as "the cost". `against` is the claim or side that a
     follow-up wants to see opposed. `crux` names the point on which the dispute depends. A model writes the crux with
-    citations of both sides; the crux is verified like a claim. `also` holds the sources' sentences on the question
-    whose side is not known, the best fit to the question first. `kinds` are the kinds of sources that were searched;
-    the JSON omits the field if the internet was not searched.
+    citations of at least two sides; the crux is verified like a claim. `also` holds the sources' sentences on the
+    question whose side is not known, the best fit to the question first. `kinds` are the kinds of sources that were
+    searched; the JSON omits the field if the internet was not searched.
 
     `language` (ISO 639-1) is the question's language if a chat model answered in it; empty for English. `english` is
     then the question in English. `translations` maps quotations to a model's translations into this language, which
@@ -336,20 +314,23 @@ class Answer(AnswerModel):
     @model_validator(mode="before")
     @classmethod
     def _upgrade(cls, stored: Any) -> Any:
-        """Converts an answer of an earlier schema to this schema. Claims that only leaned to a side move to `also`."""
-        if not isinstance(stored, dict) or stored.get("schema_version") not in _EARLIER:
-            return stored
-        unsure = [c for side in stored["perspectives"] for c in side["claims"] if c.get("tier") == "leaning"]
-        sides = [{**s, "claims": [c for c in s["claims"] if c not in unsure]} for s in stored["perspectives"]]
-        also = stored.get("also") or stored.get("plain") or []
-        also = [*also, *({**claim, "role": "also"} for claim in unsure)]
-        return _with_current_names(stored | {"schema_version": SCHEMA_VERSION, "perspectives": sides, "also": also})
+        """Accepts schema 4.1, the one of the store's first revision: it lacks only optional fields."""
+        old = isinstance(stored, dict) and stored.get("schema_version") == "4.1"
+        return stored | {"schema_version": SCHEMA_VERSION} if old else stored
 
     @field_validator("perspectives")
     @classmethod
     def _in_order(cls, sides: list[AnswerPerspective]) -> list[AnswerPerspective]:
-        """Sorts sides: supporting, opposing, other."""
-        return sorted(sides, key=lambda side: STANCES.index(side.stance))
+        """Sorts sides: Yes is left of No, or above it."""
+        return sorted(sides, key=lambda side: get_args(Stance).index(side.stance))
+
+
+def answer_from_json(stored: str) -> Answer:
+    """Returns an answer from its JSON. Raises StoreError for another schema."""
+    try:
+        return Answer.model_validate_json(stored)
+    except ValidationError as exc:
+        raise StoreError("this answer was stored by another version of Steelman. Ask the question again.") from exc
 
 
 def side_strength(sources: int, shown: int) -> Strength:

@@ -27,8 +27,9 @@ class OutlineBlock:
     citations: numbers after the text; None if the block cannot have citations. quoted: the text is a source's own words
     and gets quotation marks. label: stands before a statement or replaces it; for a claim its reason. source: the
     citation that the text describes. speaker: a short attribution. said_by: attribution lines below the text. answers:
-    numbers of the citations that a claim answers. answered: names of the sources that answer the claim. translated: a
-    model's translation of a quotation, marked as unverified.
+    numbers of the citations that a claim answers. met: the first words of the claim that it answers, if the numbers
+    alone are ambiguous. answered: names of the sources that answer the claim. translated: a model's translation of a
+    quotation, marked as unverified.
     """
 
     kind: BlockKind
@@ -39,13 +40,14 @@ class OutlineBlock:
     source: Citation | None = None
     speaker: str = ""
     answers: Sequence[int] = ()
+    met: str = ""
     said_by: Sequence[str] = ()
     answered: str = ""
     translated: str = ""
 
     def __post_init__(self) -> None:
         # A terminal or page would interpret control characters.
-        for name in ("text", "label", "speaker", "answered", "translated"):
+        for name in ("text", "label", "speaker", "met", "answered", "translated"):
             object.__setattr__(self, name, wording.strip_control_characters(getattr(self, name)))
         object.__setattr__(self, "said_by", [wording.strip_control_characters(line) for line in self.said_by])
 
@@ -59,7 +61,7 @@ class OutlineBlock:
 
     @property
     def cited(self) -> str:
-        return wording.citation_numbers(self.citations or (), self.answers)
+        return wording.citation_numbers(self.citations or (), self.answers, self.met)
 
     @property
     def below(self) -> list[str]:
@@ -75,7 +77,7 @@ def lead_blocks(answer: Answer) -> list[OutlineBlock]:
         *(OutlineBlock("tried", note.text) for note in answer.notes if note.kind in LEAD_NOTE_KINDS),
         *(OutlineBlock("tried", tr(wording.NEAREST_QUESTIONS)) for _ in answer.nearest_questions[:1]),
         *(OutlineBlock("nearest", question) for question in answer.nearest_questions),
-        *(_claim_block(answer, "crux", c) for c in (answer.crux,) if c),
+        *(claim_block(answer, "crux", c) for c in (answer.crux,) if c),
     )
 
 
@@ -87,11 +89,11 @@ def side_blocks(answer: Answer, side: AnswerPerspective) -> list[OutlineBlock]:
     return _without_empty(
         OutlineBlock("head", heading, cited, label=label, speaker=speaker, said_by=said_by),
         OutlineBlock("strength", wording.evidence_counts(answer, side)),
-        *(_claim_block(answer, "thesis", c) for c in wording.claims_below_heading(side) if c.role == "thesis"),
-        *(_claim_block(answer, "case", c) for c in wording.claims_below_heading(side) if c.role != "thesis"),
+        *(claim_block(answer, "thesis", c) for c in wording.claims_below_heading(side) if c.role == "thesis"),
+        *(claim_block(answer, "case", c) for c in wording.claims_below_heading(side) if c.role != "thesis"),
         OutlineBlock("looked_for", wording.queries_tried(answer, side, line)),
         *(OutlineBlock("against", tr(wording.AGAINST_IT)) for _ in side.objections[:1]),
-        *(_claim_block(answer, "objection", c) for c in side.objections),
+        *(claim_block(answer, "objection", c) for c in side.objections),
     )
 
 
@@ -101,9 +103,9 @@ def sideless_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]
     more = tr("{number} more:") if explain else tr("{number} more: on the page, or with --explain.")
     return _without_empty(
         *(OutlineBlock("head", wording.also_heading(answer)) for _ in first[:1] if answer.perspectives),
-        *(_claim_block(answer, "also", c) for c in first),
+        *(claim_block(answer, "also", c) for c in first),
         *(OutlineBlock("folded", more.format(number=len(folded))) for _ in folded[:1]),
-        *(_claim_block(answer, "also", c) for c in folded if explain),
+        *(claim_block(answer, "also", c) for c in folded if explain),
         OutlineBlock("how_to", wording.how_to_get_sides(answer)),
     )
 
@@ -154,15 +156,15 @@ def note_blocks(answer: Answer, explain: bool = False) -> list[OutlineBlock]:
     )
 
 
-def _claim_block(answer: Answer, kind: BlockKind, claim: AnswerClaim) -> OutlineBlock:
+def claim_block(answer: Answer, kind: BlockKind, claim: AnswerClaim) -> OutlineBlock:
     text = wording.shown_sentence(claim) if claim.quoted else claim.text
     why = tr(wording.CRUX_LABEL) if kind == "crux" else wording.reason_label(claim)
     speaker = attribution.short_attribution(answer, claim)
     said_by = () if kind == "crux" else attribution.numbered_source_lines(answer, claim)  # a crux shows only numbers
-    replied = attribution.answered_by_line(answer, claim)
+    met, replied = attribution.met_words(answer, claim), attribution.answered_by_line(answer, claim)
     foreign = wording.translation_line(answer, text) if claim.quoted else ""
     return OutlineBlock(
-        kind, text, claim.citations, claim.quoted, why, None, speaker, claim.answers, said_by, replied, foreign
+        kind, text, claim.citations, claim.quoted, why, None, speaker, claim.answers, met, said_by, replied, foreign
     )
 
 
@@ -184,8 +186,7 @@ _FIRST = {
 
 @in_its_language
 def to_terminal(answer: Answer, width: int, bold: bool, explain: bool = False) -> str:
-    """Returns text of at most `width` columns (60 to 104). bold: headings are bold (ANSI). explain: adds documents and
-    all notes."""
+    """Returns text of at most `width` columns (60 to 104). bold: of headings. explain: adds documents, all notes."""
     page = _Page(max(_NARROWEST, min(width, _WIDEST)), bold)
     title, *lead = lead_blocks(answer)
     page.strong(*textwrap.wrap(title.text, page.width))
@@ -219,8 +220,7 @@ class _Page:
 
 
 def _body(page: _Page, blocks: Sequence[OutlineBlock]) -> None:
-    """Adds the sides and the sentences of no side. A side's label stands left of its statement; if the statement is
-    empty, left of its strength."""
+    """Adds the sides and the sentences of no side. A side's label stands left of its statement or strength."""
     tag = _INDENT
     for block in blocks:
         text = _terminal_text(block)

@@ -3,13 +3,12 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from agent.answer import model
 from agent.answer.model import AnswerDocument
 from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.providers.inference import Models
-from agent.state import Coverage, Perspective, RunState
+from agent.state import Coverage, CoverageStatus, Perspective, RunState, Stance, in_case
 from tools.limits import CLEAR
 from tools.passages import Passage, interleave
 
@@ -51,15 +50,13 @@ def judged_pairs(state: RunState, passages: Mapping[int, Passage]) -> list[Judge
 
 
 def search_order(state: RunState) -> list[int]:
-    """Returns the retrieved ids as one ranking: first the results of the question itself, then the interleaved results
-    of the sides."""
+    """Returns the retrieved ids as one ranking: the results of the question itself, then of the sides in turns."""
     return list(dict.fromkeys([*state.get("question_results", []), *interleave(state.get("candidates", {}).values())]))
 
 
 class RetrievedPassage(model.SourceFacts):
-    """A passage that was chosen for a side. `support` is the judge's probability for that side; null if the passage
-    was not judged. `counts`: whether the side's coverage includes the passage. `speaker` says the passage; `author`
-    wrote its document."""
+    """A passage that was chosen for a side. `support` is the judge's probability for that side; null if not judged.
+    `counts`: whether the side's coverage includes the passage. `speaker` says it; `author` wrote its document."""
 
     passage_id: int
     document_id: str
@@ -76,9 +73,9 @@ class RetrievedPerspective(model.AnswerModel):
     id: str
     name: str
     statement: str
-    stance: Literal["supports", "opposes", "other"]
+    stance: Stance
     contrary: str
-    status: model.Status
+    status: CoverageStatus
     strength: model.Strength
     sources: int
     queries: list[str]
@@ -143,8 +140,7 @@ def cited_passages(state: RunState) -> set[int]:
 
 
 async def group_same_texts(models: Models, state: RunState, passages: dict[int, Passage]) -> dict[int, int]:
-    """Maps each passage to the first passage with the same content. Passages with a side are compared by meaning, all
-    others word by word."""
+    """Maps each passage to the first with the same content: by meaning for passages with a side, else by words."""
     originals = originals_of(passages)
     weighed = (cited_passages(state) | {i for i, _ in _verdicts(state)}) & {*originals}
     reworded = await paraphrase_groups(models, passages, {originals[i] for i in weighed})
@@ -183,13 +179,13 @@ def answer_documents(
         silent = "off_question" if own & read <= off else "no_side"
         silent = "unread" if not own & read else "no_claim" if focused and state["perspectives"] else silent
         argued_by = {texts[i] for i in ids if argued[i]}  # a repeated passage adds no stance
-        repeats = own.isdisjoint(ids) or (own & quoted and argued_by <= quoted)
+        new = {texts[i] for i in ids if argued[i] or not passages[i].whole}  # own sentences without a side add nothing
+        repeats = new.isdisjoint(ids) or (own & quoted and argued_by <= quoted)
         unquoted = "repeats" if repeats else "no_claim" if stances else silent
         first, stated = passages[ids[0]], [{"perspective": side, "argues": argues} for side, argues in stances]
         cited = [c.number for c in citations if passages[c.passage_id].document == key]
         known = model.shared_fields(first, AnswerDocument) | {"id": first.document_id, "stances": stated}
-        known |= {"quoted": cited, "not_quoted": "" if cited else unquoted}
-        found.append(AnswerDocument.model_validate(known))
+        found.append(AnswerDocument.model_validate(known | {"quoted": cited, "not_quoted": "" if cited else unquoted}))
     return model.sort_documents(found)
 
 
@@ -218,9 +214,21 @@ def _cited_stances(state: RunState) -> set[tuple[int, _Stance]]:
 
 
 def _document_stances(state: RunState, passages: Mapping[int, Passage]) -> Mapping[int, set[_Stance]]:
-    """Returns each passage's stances: the stances of its document, or if the document has none, the sides that cite
-    the passage."""
-    stated = {(i, (side, "for")) for side, ids in state.get("document_stances", {}).items() for i in ids}
+    """Returns each passage's stances: those of its document; if it has none, the sides that cite the passage.
+
+    A side without a claim gets no document: its case was not sure enough to quote, so the count cannot be surer. A
+    document in which several people speak takes no side as a whole.
+    """
+    argued_sides = {claim["perspective"] for claim in state.get("claims", []) if in_case(claim)}
+    speakers: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for passage in passages.values():
+        speakers[passage.document].add(passage.speaker)
+    stated = {
+        (i, (side, "for"))
+        for side, ids in state.get("document_stances", {}).items()
+        for i in ids
+        if side in argued_sides and i in passages and len(speakers[passages[i].document] - {""}) < 2
+    }
     known = {passages[i].document for i, _ in stated if i in passages}
     argued: dict[int, set[_Stance]] = defaultdict(set)
     for i, stance in stated | _cited_stances(state):
@@ -230,8 +238,7 @@ def _document_stances(state: RunState, passages: Mapping[int, Passage]) -> Mappi
 
 
 def _stances(state: RunState, texts: Mapping[int, int]) -> Mapping[int, set[_Stance]]:
-    """Returns each passage's stances from citations and verdicts. A passage that was not judged takes the stances of
-    passages with the same content."""
+    """Returns each passage's stances from citations and verdicts; if not judged, those of the same content."""
     judged = judged_passages(state)
     # A weak verdict alone gives a document no stance.
     stated = _verdicts(state, CLEAR) | _cited_stances(state)

@@ -8,7 +8,7 @@ from typing import cast
 
 from agent.answer.model import Answer, AnswerDocument, AnswerPerspective, Note, Outcome, SourceFacts
 from agent.limits import FEW_UNJUDGED, UNBALANCED
-from agent.state import CounterTarget, RunState
+from agent.state import ANSWER_WORDS, RunState
 from tools.budget import NOT_ALL_JUDGED
 from tools.language.identification import name_of_language
 from tools.language.lexicon import count
@@ -17,11 +17,13 @@ from tools.passages import EvidenceKind, Passage
 from tools.translation import answer_language, grouped, in_its_language, in_marks, labelled, mark, tr, trn
 
 _ROW = re.compile(r"(.+), row [^/]+")  # id of a table's row
+_SENTENCE_END = re.compile(r"(?<=[?!])\s+|(?<=\w{3}\.)\s+")  # not after 'St.'
 _NAMED = 4  # the most answers that the summary names
 _NOT_DONE = ("failed", "degraded", "late")
-
-
 _NOT_READ = mark("Time ran out before all was read.")
+_AGAINST_ONE = mark("against one of the answers but for none")
+_AGAINST_OTHER = mark("against another way but for neither side")
+_STRONGEST = mark("This is the strongest that was found against {claim}. The closest arguments come first.")
 
 
 def summarise(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocument]) -> str:
@@ -51,8 +53,11 @@ def search_completed(kinds: Iterable[str]) -> bool:
 
 
 def _summary(outcome: Outcome, state: RunState, documents: Sequence[AnswerDocument]) -> str:
-    if "against" in state:
-        return _counter_summary(outcome, state["against"])
+    if against := state.get("against"):
+        words, publisher = against["text"].rstrip(". "), against["publisher"]
+        claim = f"‘{words}’" if against.get("written") else f"“{words}”" + (f" ({publisher})" if publisher else "")
+        nothing = tr("Nothing sure enough to quote was found against {claim}.", claim=claim)
+        return tr(_STRONGEST, claim=claim) if outcome == "answered" else nothing
     if outcome == "retrieved":
         covered = sum(c["passages"] > 0 for c in state["coverage"].values())
         sides = count(len(state["coverage"]), "side")
@@ -145,10 +150,12 @@ def documents_and_rows(documents: Sequence[AnswerDocument]) -> str:
 def _stance_class(document: AnswerDocument, state: RunState) -> tuple[int, str]:
     """Returns (position in the summary, class) of the document. Yes and no come before other sides."""
     sides, supported = state["perspectives"], {s.perspective for s in document.stances if s.argues == "for"}
+    if supported & {s.perspective for s in document.stances if s.argues == "against"} and len(supported) == 1:
+        return len(sides) + 1, tr("for and against the same answer")
     mine = [(place, p) for place, p in enumerate(sides) if p["id"] in supported]
     faced = len({p["stance"] for p in sides} - {"other"}) == 2
     if not mine:
-        return len(sides) + 2, tr("only against another way") if faced else tr("only against an answer")
+        return len(sides) + 2, tr(_AGAINST_OTHER) if faced else tr(_AGAINST_ONE)
     if faced:
         facing = {p["stance"] for _, p in mine} - {"other"}
         polar = any(p["name"] in ANSWERS["polar"] for p in sides) or asks_yes_or_no(state["framing"]["question"])
@@ -165,32 +172,19 @@ def _stance_class(document: AnswerDocument, state: RunState) -> tuple[int, str]:
     return (place, tr("for ‘{side}’", side=name)) if named else (0, tr("for one of the answers"))
 
 
-def _counter_summary(outcome: Outcome, against: CounterTarget) -> str:
-    what = f"“{against['text'].rstrip('. ')}”" + (f" ({against['publisher']})" if against["publisher"] else "")
-    if outcome == "answered":
-        return tr(_STRONGEST, claim=what)
-    return tr("Nothing sure enough to quote was found against {claim}.", claim=what)
-
-
-_STRONGEST = mark("This is the strongest that was found against {claim}; what comes nearest to its point stands first.")
-
-
 _UNREAD_SHOWN = 3
 
 
 def repeat_notes(state: RunState, originals: Mapping[int, int], passages: Mapping[int, Passage]) -> list[Note]:
-    """Returns a note on passages that were not judged because they are copies. originals: the first copy of each
-    passage."""
+    """Returns a note on copies, which were not judged. originals: the first copy of each passage."""
     judged = {i for scores in state.get("support", {}).values() for i in scores}
     if not (copies := [i for i, first in originals.items() if i not in judged and first in judged]):
         return []
     named = [*_titles(passages[i] for i in copies)]
     more = tr(" and {number} more", number=len(named) - _UNREAD_SHOWN) if len(named) > _UNREAD_SHOWN else ""
     titles = f"{', '.join(named[:_UNREAD_SHOWN])}{more}"
-    return [Note(kind="scope", text=tr(_REPEATS, number=len(copies), titles=titles))]
-
-
-_REPEATS = mark("Passages that repeat others nearly word for word, and were read once: {number}, in {titles}.")
+    text = tr("Passages that repeat others nearly word for word, and were read once: {number}, in {titles}.")
+    return [Note(kind="scope", text=text.format(number=len(copies), titles=titles))]
 
 
 def _titles(passages: Iterable[Passage]) -> dict[str, None]:
@@ -232,8 +226,17 @@ def query_notes(state: RunState) -> list[Note]:
     """Returns a note that lists the queries of a follow-up with a focus."""
     if not state["framing"]["focus"]:
         return []
-    queries = dict.fromkeys(q for asked in state.get("queries", {}).values() for q in asked)
-    return [Note(kind="not_found", text=tr("Looked for: {queries}", queries=" · ".join(queries)))] if queries else []
+    queries = [q for asked in state.get("queries", {}).values() for q in asked]
+    return [Note(kind="not_found", text=queries_in_words(queries))] if queries else []
+
+
+def queries_in_words(queries: Iterable[str]) -> str:
+    """Returns 'Searched for: “landing fee”, “tourist tax”'. Each sentence of a query stands alone, and once. A side's
+    answer word, as in 'Yes: …?', is left out."""
+    parts = ((query, *query.partition(": ")) for query in queries)
+    named = (rest if word in ANSWER_WORDS else query for query, word, _, rest in parts)
+    sentences = dict.fromkeys(part.removesuffix(".") for query in named for part in _SENTENCE_END.split(query))
+    return tr("Searched for: {queries}", queries=", ".join(map(in_marks, sentences)))
 
 
 def stage_notes(state: RunState) -> list[Note]:
@@ -265,8 +268,8 @@ def stage_notes(state: RunState) -> list[Note]:
         notes.append(Note(kind="dropped", text=text))
     if number := dropped["side"]:
         text = trn(
-            "{number} sentence was left out for serving no side.",
-            "{number} sentences were left out for serving no side.",
+            "{number} sentence was left out because it argues neither for nor against a side of what was asked.",
+            "{number} sentences were left out because they argue neither for nor against a side of what was asked.",
             number,
         )
         notes.append(Note(kind="dropped", text=text))

@@ -7,29 +7,19 @@ from pathlib import PurePath
 from textwrap import shorten
 from typing import Any
 
-from agent.answer.model import (
-    FOOTER_NOTE_KINDS,
-    LEAD_NOTE_KINDS,
-    Answer,
-    AnswerClaim,
-    AnswerDocument,
-    AnswerPerspective,
-    Citation,
-    CoverageLine,
-    Note,
-    Quotation,
-    ResponseSentence,
-)
-from agent.answer.summary import EVIDENCE_NAMES
+from agent.answer import model
+from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective, Citation, Note
+from agent.answer.summary import EVIDENCE_NAMES, queries_in_words
 from agent.state import ANSWER_WORDS, OTHER_WAYS, Stance, is_answer, with_focus
 from prompts import one_line
 from tools.dates import dates_in
 from tools.errors import as_sentence
+from tools.language.grounding import stems
 from tools.language.lexicon import count
 from tools.language.question import ANSWERS, asks_yes_or_no
 from tools.language.reported_speech import UNNAMED
 from tools.passages import PROBABLY, Passage
-from tools.translation import decimal, in_marks, labelled, mark, spoken_language, tr, trn
+from tools.translation import decimal, grouped, in_its_language, in_marks, labelled, mark, spoken_language, tr, trn
 
 NOT_SURE = mark("nothing sure enough to quote for this side")
 AGAINST_IT = mark("Against it:")
@@ -64,8 +54,7 @@ _LABELS: dict[Stance, str] = {"supports": mark("For"), "opposes": mark("Against"
 
 
 def stance_labels(question: str) -> dict[Stance, str]:
-    """Returns the label of each stance: Yes and No for a yes/no question, otherwise For and Against. question: in
-    English."""
+    """Returns the label of each stance: Yes and No for a yes/no question (in English), otherwise For and Against."""
     yes, no = ANSWERS["polar"]
     labels = {**_LABELS, "supports": yes, "opposes": no} if asks_yes_or_no(question) else _LABELS
     return {stance: tr(label) for stance, label in labels.items()}
@@ -80,6 +69,7 @@ def shortened(text: str, longest: int = LONGEST_NAME) -> str:
     return shorten(strip_control_characters(text), longest, placeholder=" …")
 
 
+@in_its_language
 def side_label(answer: Answer, side: AnswerPerspective) -> str:
     """Returns the label above a side: its stance, or 'Answer 2' for an open question. Commands accept the label.
 
@@ -99,6 +89,7 @@ def side_name(answer: Answer, side: AnswerPerspective) -> str:
     return side.name if side.stance == "other" else side_label(answer, side)
 
 
+@in_its_language
 def side_heading(answer: Answer, side: AnswerPerspective) -> str:
     """Returns the side's statement, preceded by the side's name if the statement lacks the name. Returns an empty text
     if the statement only repeats the question, and for the side of all other proposals (OTHER_WAYS)."""
@@ -117,12 +108,13 @@ def quoted_heading(side: AnswerPerspective) -> AnswerClaim | None:
     return next((c for c in side.claims if c.text == side.statement), None)
 
 
+@in_its_language
 def question_as_read(answer: Answer) -> str:
     """Returns the searched question if it differs from the typed question; otherwise an empty text."""
     read = answer.neutral_question
     if answer.against is not None or answer.focus:
-        return tr("Goes on from: {question}", question=read)
-    return tr("Read as: {question}", question=read) if read and not same_question(answer.question, read) else ""
+        return tr("Follows up on: {question}", question=read)
+    return tr("Understood as: {question}", question=read) if read and not same_question(answer.question, read) else ""
 
 
 def same_question(one: str, other: str) -> bool:
@@ -150,8 +142,7 @@ def how_to_get_sides(answer: Answer) -> str:
 
 
 def claim_text(claim: AnswerClaim, speaker: str | None = None) -> str:
-    """Returns the claim's text. A quotation gets quotation marks and its speaker. speaker: replaces the speaker's name;
-    if empty, no speaker is shown."""
+    """Returns the claim's text; a quotation in marks, with its speaker. speaker: replaces the name; empty: none."""
     who = claim.speaker if speaker is None else speaker
     return with_speaker(in_quotes(shown_sentence(claim)), who) if claim.quoted else claim.text
 
@@ -182,6 +173,11 @@ def reason_label(claim: AnswerClaim) -> str:
     return claim.reason[:1].upper() + claim.reason[1:]
 
 
+def reason_key(reason: str) -> Sequence[str]:
+    """Returns a key that is equal for spellings of one reason, such as 'injury' and 'Injuries'."""
+    return stems(reason) or (reason.casefold(),)
+
+
 def with_speaker(words: str, speaker: str) -> str:
     """Returns '“Phones distract.” – Cllr Faulds'."""
     return " – ".join(filter(None, (words, shorten(speaker_in_words(speaker), _LONGEST_SPEAKER, placeholder=" …"))))
@@ -200,14 +196,16 @@ def speaker_in_words(speaker: str) -> str:
     return form.format(speaker=who, author=author)
 
 
-def shown_sentence(sentence: AnswerClaim | ResponseSentence) -> str:
+def shown_sentence(sentence: AnswerClaim | model.ResponseSentence) -> str:
     return balanced_marks(sentence.shown or sentence.text)
 
 
 def supporting_quotes(answer: Answer, citation: Citation) -> list[str]:
     """Returns the source's quotes that support written claims. Quoted claims are left out: the answer shows them."""
-    quoted = {c.text for c in (*answer.also, *(c for s in answer.perspectives for c in s.all_claims)) if c.quoted}
-    quotes = dict.fromkeys(q.quote for q in citation.quotations if citation.support is not None)
+    claims = [*answer.also, *(c for s in answer.perspectives for c in s.all_claims)]
+    quoted, written = {c.text for c in claims if c.quoted}, {q for c in claims for q in c.evidence}
+    judged = any(q.support is not None for q in citation.quotations)  # the words of a moved claim have no support
+    quotes = dict.fromkeys(q.quote for q in citation.quotations if judged or q.quote in written)
     return [balanced_marks(strip_control_characters(q)) for q in quotes if q not in quoted]
 
 
@@ -217,6 +215,7 @@ def quotes_with_translations(answer: Answer, citation: Citation) -> list[str]:
     return [" ".join(filter(None, (in_quotes(q), translation_line(answer, q)))) for q in quotes]
 
 
+@in_its_language
 def translation_line(answer: Answer, quote: str) -> str:
     """Returns a model's translation of the quotation, marked as unverified; empty without one."""
     same = (words for q, words in answer.translations.items() if balanced_marks(strip_control_characters(q)) == quote)
@@ -224,60 +223,68 @@ def translation_line(answer: Answer, quote: str) -> str:
     return tr("Translation by a model, unverified: {words}", words=in_marks(balanced_marks(words))) if words else ""
 
 
-def citation_numbers(citations: Iterable[int], answers: Sequence[int] = ()) -> str:
-    """Returns '[1] [4]' or '[1] (answers [3])'."""
-    replying = [f"({tr('answers {sources}', sources=citation_numbers(answers))})"] if answers else []
+def citation_numbers(citations: Iterable[int], answers: Sequence[int] = (), met: str = "") -> str:
+    """Returns '[1] [4]' or '[1] (answers [3] ‘A toll would …’)'. met: the words after the answered numbers."""
+    answered = " ".join(filter(None, [*(f"[{n}]" for n in answers), met]))
+    replying = [f"({tr('answers {sources}', sources=answered)})"] if answers else []
     return " ".join([*(f"[{n}]" for n in citations), *replying])
 
 
-def coverage_line(answer: Answer, side: AnswerPerspective) -> CoverageLine:
+def coverage_line(answer: Answer, side: AnswerPerspective) -> model.CoverageLine:
     return next(line for line in answer.coverage if line.perspective == side.id)
 
 
 _FROM = mark("{things} from {sources}")
 
 
+@in_its_language
 def evidence_counts(answer: Answer, side: AnswerPerspective) -> str:
-    """Returns '5 quotations from 4 sources'. A single source is named. Without claims the text says that nothing was
-    found, or nothing sure enough to quote."""
+    """Returns '5 quotations from 4 sources', or why there are none. A single source is named: by its speaker if all
+    quotations are of one, otherwise by publisher or title."""
     line, shown = coverage_line(answer, side), side.claims
     if answer.outcome == "retrieved":
         return tr(_FROM, things=count(line.passages, "passage"), sources=count(line.sources, "source"))
     if not shown:
         return tr("nothing found") if answer.outcome == "nothing_found" else tr(NOT_SURE)
     cited = {n for c in shown for n in c.citations}
-    behind = {(c.collection, c.document_id): _owner(c) for c in answer.citations if c.number in cited}
-    kinds = {c.evidence_kind for c in answer.citations if c.number in cited} if len(answer.kinds) > 1 else set()
+    sources = [c for c in answer.citations if c.number in cited]
+    spoken = len({c.speaker for c in sources}) == 1
+    behind = {(c.collection, c.document_id): _owner(c, spoken=spoken) for c in sources}
+    kinds = {c.evidence_kind for c in sources} if len(answer.kinds) > 1 else set()
     alike = trn(*EVIDENCE_NAMES[kinds.pop()], len(behind)) if len(kinds) == 1 and len(behind) > 1 else ""
     several = tr("{number} documents that count as one source", number=len(behind))
     one = tr("one source alone: {source}", source=next(iter(behind.values()))) if len(behind) == 1 else several
     quoted = all(c.quoted for c in shown)
     things = count(len(shown), "quotation") if quoted else count(len(shown), "claim")
-    sources = one if behind and line.sources == 1 else count(line.sources, "source")
-    return tr(_FROM, things=things, sources=sources) + (tr(", all {kind}", kind=alike) if alike else "")
+    origin = one if behind and line.sources == 1 else count(line.sources, "source")
+    return tr(_FROM, things=things, sources=origin) + (tr(", all {kind}", kind=alike) if alike else "")
 
 
-def _owner(source: Citation) -> str:
+def _owner(source: Citation, *, spoken: bool) -> str:
     name = source.title or ", ".join(filter(None, file_and_name(source, source.document_id)))
-    spoken = tr("{speaker}, in {document}", speaker=speaker_in_words(source.speaker), document=name)
-    return shortened(spoken if source.speaker else source.publisher or name)
+    said = tr("{speaker}, in {document}", speaker=speaker_in_words(source.speaker), document=name)
+    return shortened(said if spoken and source.speaker else source.publisher or name)
 
 
-def queries_tried(answer: Answer, side: AnswerPerspective, line: CoverageLine) -> str:
-    """Returns the queries of an uncovered side, without its statement and the question; empty for a covered side."""
+@in_its_language
+def queries_tried(answer: Answer, side: AnswerPerspective, line: model.CoverageLine) -> str:
+    """Returns the queries of an uncovered side, without its statement and the question; empty for a covered side, and
+    if a note above the sides lists the queries."""
+    if any(note.kind == "not_found" for note in answer.notes):
+        return ""
     asked = (with_focus(q, answer.focus) for q in (answer.neutral_question, answer.english_question))
     known = {side.statement, side.english, *asked}
     tried = [q for q in line.queries if q not in known]
-    return tr("Looked for: {queries}", queries=" · ".join(tried)) if tried and line.status != "supported" else ""
+    return queries_in_words(tried) if tried and line.status != "supported" else ""
 
 
-def location_in_source(words: Quotation | Passage) -> str:
+def location_in_source(words: model.Quotation | Passage) -> str:
     """Returns 'p. 14, “Costs”'; empty if page and heading are unknown."""
     section = in_marks(shorten(words.section, LONGEST_NAME, placeholder=" …")) if words.section else ""
     return ", ".join(filter(None, (page_numbers(words), section)))
 
 
-def page_numbers(words: Quotation | Passage) -> str:
+def page_numbers(words: model.Quotation | Passage) -> str:
     """Returns 'p. 14' or 'pp. 14–15'; empty without pages."""
     pages = tr("pp. {pages}", pages=f"{words.page}–{words.last_page}")
     return (pages if words.last_page > words.page else tr("p. {page}", page=words.page)) if words.page else ""
@@ -288,13 +295,13 @@ def source_kind(source: Citation | AnswerDocument, own: str = "") -> str:
     the document's id; if empty, an unknown kind is not replaced. A study says what was read: 'study (abstract)'."""
     file = source.file or own
     ending = PurePath(file.rpartition(", ")[0] or file).suffix.lower()
-    known = (_FILES.get(ending, "") if own else "") if source.kind == "unknown" else source.kind
-    known = tr(known) if known else ""
+    kind = "forum post" if source.kind == "forum" else source.kind  # the word of the counts
+    known = tr((_FILES.get(ending, "") if own else "") if kind == "unknown" else kind)
     known = f"{known} ({tr(source.extent)})" if source.extent in _EXTENTS else known
     return f"{known} ({tr('sample')})".strip() if getattr(source, "sample", False) else known
 
 
-def file_and_name(source: Citation | AnswerDocument, own: str) -> tuple[str, str]:
+def file_and_name(source: Citation | AnswerDocument | Passage, own: str) -> tuple[str, str]:
     """Returns ('survey.csv', 'row 3') for a row, ('', 'letter.md') for a file, ('', address) for a web page."""
     if source.file or source.url:
         return source.file, row_name(own) if source.file else own
@@ -321,7 +328,7 @@ def source_line(citation: Citation) -> str:
 
 def problem_line(notes: Sequence[Note]) -> str:
     """Returns one line that names each failure and omission once; empty if there are none."""
-    ordered = (note for kind in FOOTER_NOTE_KINDS for note in notes if note.kind == kind)
+    ordered = (note for kind in model.FOOTER_NOTE_KINDS for note in notes if note.kind == kind)
     return " ".join(dict.fromkeys(_brief(note) for note in ordered))
 
 
@@ -330,7 +337,7 @@ def folded_notes(notes: Sequence[Note]) -> list[str]:
     return [
         n.text
         for n in notes
-        if n.kind not in (*FOOTER_NOTE_KINDS, *LEAD_NOTE_KINDS) or _brief(n) != as_sentence(n.text)
+        if n.kind not in (*model.FOOTER_NOTE_KINDS, *model.LEAD_NOTE_KINDS) or _brief(n) != as_sentence(n.text)
     ]
 
 
@@ -338,6 +345,7 @@ def _brief(note: Note) -> str:
     return as_sentence(note.brief or shorten(note.text, _LONGEST_BRIEF, placeholder=" …"))
 
 
+@in_its_language
 def closing_line(answer: Answer, *, run: str = "", asked: str = "") -> str:
     """Returns a line with date, duration, providers and cost of the answer. run: the run's id."""
     served = sorted(provider_kinds(answer), key="embedded".__eq__) or ["embedded"]
@@ -350,7 +358,8 @@ def closing_line(answer: Answer, *, run: str = "", asked: str = "") -> str:
     line = how.format(day=day, seconds=decimal(answer.timings["total"]), who=by_whom)
     if tokens := answer.usage.input_tokens + answer.usage.output_tokens:
         cost = answer.usage.cost_usd
-        line += f", {count(tokens, 'token')}" if spoken_language() == "fr" else f"; {count(tokens, 'token')}"
+        parts = tr("{number} word parts (tokens) read and written", number=grouped(tokens))
+        line += f", {parts}" if spoken_language() == "fr" else f"; {parts}"
         line += "" if not cost else f", ${cost:.4f}" if cost < 0.1 else f", ${cost:.2f}"
     run_line = f" {tr('Run {id}.', id=run)}" if run else ""
     return strip_control_characters(f"{tr(REMINDER)} {line}.{run_line}")
@@ -374,11 +383,9 @@ def named_row(row: Any) -> str:
 
 
 def stored_document_facts(row: Any) -> list[str]:
-    """Returns ['by A. Moen (PDF metadata)', '14 March 2025 (byline)', '3 speakers'] for a row of `Store.documents`."""
-    read = dict(note.split(": ", 1) for note in row.provenance.split("; ") if ": " in note)
-    values = {"author": row.author and tr("by {author}", author=row.author), "date": format_date(row.date)}
-    facts = [f"{line} ({read[field]})" if field in read else line for field, line in values.items() if line]
-    return [*facts, *([count(row.speakers, "speaker")] if row.speakers > 1 else [])]
+    """Returns ['by A. Moen', '14 March 2025', '3 speakers'] for a row of `Store.documents`."""
+    author, speakers = row.author and tr("by {author}", author=row.author), count(row.speakers, "speaker")
+    return list(filter(None, (author, format_date(row.date), speakers if row.speakers > 1 else "")))
 
 
 def format_date(iso: str) -> str:

@@ -48,13 +48,12 @@ _PAIR = Pair(
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """A part to check. check: returns a description or raises; None for a part that is off. turned_on: how to turn the
-    part on."""
+    """A part. check: returns a description or raises; None for a part that is off. turned_on: how to turn it on."""
 
     name: str
-    check: Callable[[], str] | None = None
-    turned_on: str = ""
-    secrets: tuple[str, ...] = field(default=(), repr=False)
+    check: Callable[[], str] | None
+    turned_on: str
+    secrets: tuple[str, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +76,9 @@ def doctor_checks(settings: Settings, *, opened: Providers | None = None) -> lis
     opened: the providers of a service that runs in this process. The checks use these providers and load no others.
     No check sends a request that costs something. Raises SettingsError for an unusable judge or search engine.
     """
-    secrets = _secrets(settings)
-    on = [DoctorCheck(name, check, secrets=secrets) for name, check in _on(_Checks(settings, opened))]
-    return [*on, *(DoctorCheck(name, turned_on=tr("on with {settings}", settings=how)) for name, how in _off(settings))]
+    parts, secrets = _parts(_Checks(settings, opened)), _secrets(settings)
+    made = [DoctorCheck(name, check, tr("on with {settings}", settings=how), secrets) for name, check, how in parts]
+    return sorted(made, key=lambda part: part.check is None)
 
 
 def run_check(part: DoctorCheck) -> DoctorFinding:
@@ -111,8 +110,7 @@ def _secrets(settings: Settings) -> tuple[str, ...]:
 
 
 def _passwords(address: str) -> set[str]:
-    """Returns the secrets in an address, as written and URL-decoded: passwords, and for http(s) the whole login and the
-    query's values."""
+    """Returns an address's passwords, for http(s) also logins and the query's values, as written and URL-decoded."""
     scheme, _, rest = address.partition("://")
     login = rest.partition("?")[0].rpartition("@")[0]
     query = parse_qs(address.partition("?")[2])
@@ -122,45 +120,37 @@ def _passwords(address: str) -> set[str]:
     return written | {unquote(w) for w in written}
 
 
-def _on(checks: "_Checks") -> Iterator[tuple[str, Callable[[], str]]]:
+def _parts(checks: "_Checks") -> Iterator[tuple[str, Callable[[], str] | None, str]]:
+    """Yields each part's name, its check if it is on, and the variables that turn it on."""
     settings = checks.settings
-    yield mark("data"), checks.data
-    yield mark("encoder"), checks.encoder
-    yield mark("indexes"), checks.indexes
-    if from_settings.uses_chat(settings):
-        yield mark("chat model"), checks.chat
-    else:
-        yield mark("language"), lambda: tr("built in (English, by rules and verbatim quotation)")
-    yield mark("judge"), checks.served_judge if from_settings.build_judge(settings) else checks.own_judge
-    if from_settings.build_engine(settings):
-        yield mark("web search"), checks.web
-    for name in from_settings.sources_on(settings):
-        yield tr("source {name}", name=name), partial(checks.source, name)
-    yield mark("checkpoints"), checks.checkpoints
-
-
-def _off(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Returns parts that are off, with the variables that turn them on."""
-    if not from_settings.uses_chat(settings):
-        yield (
-            "chat model",
-            tr(
-                "OPENAI_API_KEY, or OPENAI_BASE_URL and STEELMAN_MODEL for your own (`make local-models`), or "
-                "STEELMAN_MODEL=anthropic:NAME"
-            ),
-        )
-    if not from_settings.build_judge(settings) or from_settings.judges_in_batches(settings):
-        yield mark("judge server"), tr("STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL; see `make local-models`")
-    if not from_settings.build_engine(settings):
-        yield "web search", tr("TAVILY_API_KEY, SERPER_API_KEY, or STEELMAN_WEB=ddgs without a key")
+    chat, judge = from_settings.uses_chat(settings), from_settings.build_judge(settings)
+    yield mark("data"), checks.data, ""
+    yield mark("encoder"), checks.encoder, ""
+    yield mark("indexes"), checks.indexes, ""
+    if not chat:
+        yield mark("language"), lambda: tr("built in (English, by rules and verbatim quotation)"), ""
+    how = tr(
+        "OPENAI_API_KEY, or OPENAI_BASE_URL and STEELMAN_MODEL for your own (`make local-models`), or "
+        "STEELMAN_MODEL=anthropic:NAME"
+    )
+    yield mark("chat model"), checks.chat if chat else None, how
+    yield mark("judge"), checks.served_judge if judge else checks.own_judge, ""
+    if not judge or from_settings.judges_in_batches(settings):
+        yield mark("judge server"), None, tr("STEELMAN_JUDGE_URL and STEELMAN_JUDGE_MODEL; see `make local-models`")
+    how = tr("TAVILY_API_KEY, SERPER_API_KEY, or STEELMAN_WEB=ddgs without a key")
+    yield mark("web search"), checks.web if from_settings.build_engine(settings) else None, how
     on = from_settings.sources_on(settings)
-    if off := [name for name in installed_sources() if name not in on]:
-        names = ", ".join(off)
-        yield mark("other sources"), tr("STEELMAN_SOURCES ({names}), or SEMANTIC_SCHOLAR_API_KEY", names=names)
+    for name in on:
+        yield tr("source {name}", name=name), partial(checks.source, name), ""
+    yield mark("checkpoints"), checks.checkpoints, ""
+    if names := ", ".join(name for name in installed_sources() if name not in on):
+        how = tr("STEELMAN_SOURCES ({names}), or SEMANTIC_SCHOLAR_API_KEY", names=names)
+        yield mark("other sources"), None, how
     if not settings.chroma_url:
-        yield mark("Chroma server"), "CHROMA_URL"
+        yield mark("Chroma server"), None, "CHROMA_URL"
     if not (settings.encoder or settings.embeddings_url):
-        yield mark("other encoder"), tr("STEELMAN_ENCODER, or STEELMAN_EMBEDDINGS_URL and STEELMAN_EMBEDDINGS_MODEL")
+        how = tr("STEELMAN_ENCODER, or STEELMAN_EMBEDDINGS_URL and STEELMAN_EMBEDDINGS_MODEL")
+        yield mark("other encoder"), None, how
 
 
 @dataclass(frozen=True)
@@ -207,9 +197,8 @@ class _Checks:
     def chat(self) -> str:
         """Lists the models, which is free and checks address, key and names."""
         offered = _offered(dict.fromkeys(from_settings.build_chat_models(self.settings).values()))
-        return (
-            f"{offered}; {_instead(self.settings.provider == 'chat', tr('the built-in one stands in when it fails'))}"
-        )
+        required = self.settings.provider == "chat"
+        return f"{offered}; {tr('fails without it') if required else tr('the built-in one stands in when it fails')}"
 
     def own_judge(self) -> str:
         judge = self._opened.models.own_judge if self._opened else build_own_judge(self.settings)
@@ -220,12 +209,12 @@ class _Checks:
         return tr("{judge}, accepts a passage from {least} on, in this process", judge=name, least=least)
 
     def served_judge(self) -> str:
-        """Asks each server for one verdict. If the judge is a chat model, lists the servers' models instead, because a
-        verdict costs money."""
+        """Asks each server for one verdict, or for its models if it is a chat model, whose verdicts cost money."""
         judge = from_settings.build_judge(self.settings)
         assert judge is not None  # this check runs only with a remote judge
         where, name = without_login(judge.address), provider_name(judge.name)
-        instead = _instead(self.settings.judge != "auto", tr("the built-in judge stands in when it fails"))
+        auto = self.settings.judge == "auto"
+        instead = tr("the built-in judge stands in when it fails") if auto else tr("fails without it")
         if judge.chat:
             _offered([judge.chat])
             return tr("{name} at {where}, not asked", name=name, where=where) + f"; {instead}"
@@ -285,10 +274,6 @@ class _Checks:
         )
 
 
-def _instead(insisted: bool, stands_in: str) -> str:
-    return tr("fails without it") if insisted else stands_in
-
-
 def _each_server(settings: Settings, name: str) -> list[Settings]:
     """Returns the settings with each address of a list alone."""
     return [settings.model_copy(update={name: address}) for address in split_addresses(getattr(settings, name))]
@@ -303,8 +288,7 @@ def _wait(work: Coroutine[Any, Any, T], what: str) -> T:
 
 
 def _offered(models: "Iterable[ChatModel]") -> str:
-    """Returns the models with the addresses that offer them. Raises ProviderDownError, and ProviderReplyError for a
-    missing model."""
+    """Returns the models and their addresses. Raises ProviderDownError, ProviderReplyError for a missing model."""
     served: dict[str, list[str]] = {}
     listed: dict[str, dict[str, list[str]]] = {}
     for model in models:

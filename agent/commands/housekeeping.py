@@ -85,7 +85,7 @@ def runs(args: argparse.Namespace) -> int:
         for row in shown:
             question = strip_control_characters(row.question)
             print(f"{row.id}  {row.created_at[:16].replace('T', ' ')}  {row.state:<11}  {question}")
-        if stopped := [row.id for row in shown if row.interrupted]:
+        if stopped := [row.id for row in shown if row.abandoned]:
             print(tr("Go on with an interrupted run: {command}", command=resume_command(stopped[0])), file=sys.stderr)
     return OK
 

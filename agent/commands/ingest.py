@@ -22,7 +22,7 @@ from tools.language.lexicon import count
 from tools.models.encoders import Encoder
 from tools.passages import SourceDocument
 from tools.store.store import SAMPLES, Store
-from tools.translation import grouped, mark, tr
+from tools.translation import grouped, mark, tr, translated
 
 _SHOWN = 10
 _NAME_WIDTH = 48
@@ -96,7 +96,7 @@ def _tell(args: argparse.Namespace, report: IngestReport, skipped: Counter[str])
     for note in report.notes:
         print(note)
     for problem in report.problems:
-        print(tr("not read: {problem}", problem=problem), file=sys.stderr)
+        print(tr("not read: {problem}", problem=translated(problem)), file=sys.stderr)
     if report.stored + report.unchanged:
         print(tr("Ask them:"), command('python -m agent ask "…"', collection=args.collection))
 
@@ -134,8 +134,7 @@ def _synchronise(
 
 
 def _is_gone(origin: str) -> bool:
-    """Whether no file has this path. Paths that cannot be read, and names that are stored with escapes, count as
-    present."""
+    """Whether no file has this path. Unreadable paths, and names that are stored with escapes, count as present."""
     try:
         os.lstat(origin)
     except (FileNotFoundError, NotADirectoryError):
@@ -167,8 +166,8 @@ def _columns(args: argparse.Namespace) -> ColumnNames:
     """Returns the named columns, with a command that names the text column if it is unclear."""
     fields = {f: getattr(args, f) or "" for f in COLUMN_FIELDS}
     into = "" if args.collection == "mine" else args.collection
-    hint = f"Type: {command('python -m agent ingest {file}', collection=into, **fields)} --text {{column}}"
-    return ColumnNames(tuple(args.text or ()), **fields, hint=hint)
+    typed = f"{command('python -m agent ingest {file}', collection=into, **fields)} --text {{column}}"
+    return ColumnNames(tuple(args.text or ()), **fields, hint=tr("Type: {command}", command=typed))
 
 
 def _both(
@@ -199,7 +198,6 @@ async def read_pages(addresses: Sequence[str], problems: list[str]) -> list[Sour
 
 
 def _show_progress(report: IngestReport) -> None:
-    """Shows the current file on one changing line of a terminal."""
     if not sys.stderr.isatty():
         return
     numbers = {"number": grouped(report.begun), "all": grouped(report.files)}

@@ -1,6 +1,6 @@
 """The graph for LangGraph's own server: a question in, its answer out. The server brings its own checkpointer.
 
-    check ─▶ stages (the agent's graph, drawn as a subgraph) ─▶ answer
+    check ─▶ stages (the agent's graph, drawn as a subgraph; then the answer)
 
 `langgraph.json` names `make_graph` and `app`. A run's context holds its options: names and values of
 `agent.options.RunOptions`, in JSON.
@@ -20,7 +20,6 @@ from langgraph.errors import GraphBubbleUp
 from langgraph.graph import START, StateGraph
 from langgraph.runtime import Runtime
 from langgraph_sdk.runtime import ServerRuntime
-from pydantic import TypeAdapter, ValidationError
 from starlette.applications import Starlette
 from typing_extensions import TypedDict
 
@@ -34,7 +33,7 @@ from agent.settings import load_settings
 from agent.stages.stage import run_id
 from agent.state import RunState
 from tools.budget import langsmith_scope
-from tools.errors import InputError, SettingsError, SteelmanError
+from tools.errors import InputError, SteelmanError
 from tools.store.store import Store
 
 if TYPE_CHECKING:
@@ -64,10 +63,8 @@ class ServedAnswer(TypedDict, total=False):
 
 
 class ServedState(ServedQuestion, ServedAnswer, total=False):
-    options: dict[str, Any]  # check: the run's options as stored
+    options: dict[str, Any]  # check: the run's options as stored; the context of a resumed run has none
     opening: RunState  # check
-    began: float  # stages: start, seconds since the epoch
-    ended: RunState  # stages: the agent's last state
 
 
 Node = Callable[..., Awaitable[ServedState]]
@@ -77,30 +74,18 @@ class RefusedError(ValueError):
     """Carries an error's text to the client. The server hides the text of other exception types."""
 
 
-class GraphHost:
-    """The served graph, built by the first request and closed with the server."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._parts: AgentParts | None = None
-        self._graph: Graph | None = None
-
-    def open(self) -> "Graph":
-        """Returns the graph; the first call takes seconds. Raises SteelmanError for unusable settings or data."""
-        with self._lock:
-            if self._graph is None:
-                self._parts = open_parts(load_settings())
-                self._parts.index_samples()
-                self._graph = build_served(self._parts)
-            return self._graph
-
-    async def close(self) -> None:
-        parts, self._parts, self._graph = self._parts, None, None
-        if parts is not None:
-            await parts.aclose()
+_OPENED, _OPENING = list[tuple[AgentParts, "Graph"]](), threading.Lock()
+"""The served graph, built by the first request and closed with the server."""
 
 
-_HOST = GraphHost()
+def _open() -> "Graph":
+    """Returns the graph; the first call takes seconds. Raises SteelmanError for unusable settings or data."""
+    with _OPENING:
+        if not _OPENED:
+            parts = open_parts(load_settings())
+            parts.index_samples()
+            _OPENED.append((parts, build_served(parts)))
+        return _OPENED[0][1]
 
 
 @asynccontextmanager
@@ -112,7 +97,7 @@ async def make_graph(runtime: ServerRuntime[Any]) -> AsyncIterator["Graph"]:
     running = runtime.execution_runtime
     with _refusing():
         options = read_options(RunOptions.of, running.context if running else None)
-        graph = await asyncio.to_thread(_HOST.open)
+        graph = await asyncio.to_thread(_open)
     with langsmith_scope(web=options.web):
         yield graph
 
@@ -120,7 +105,8 @@ async def make_graph(runtime: ServerRuntime[Any]) -> AsyncIterator["Graph"]:
 @asynccontextmanager
 async def _lifespan(_: Starlette) -> AsyncIterator[None]:
     yield
-    await _HOST.close()
+    while _OPENED:
+        await _OPENED.pop()[0].aclose()
 
 
 app = Starlette(lifespan=_lifespan)
@@ -136,11 +122,7 @@ def read_options(make: Callable[..., RunOptions], context: Mapping[str, Any] | N
         if name not in own and not name.startswith(("__", "langgraph_"))
     }
     check_names(given, [*_KINDS])
-    try:
-        return make(**TypeAdapter(Options).validate_python(given))
-    except ValidationError as exc:
-        first = exc.errors()[0]
-        raise SettingsError(f"the option '{first['loc'][0]}' cannot be {first['input']!r}: {first['msg']}.") from exc
+    return make(**given)
 
 
 def build_served(parts: AgentParts) -> "Graph":
@@ -148,10 +130,8 @@ def build_served(parts: AgentParts) -> "Graph":
     from agent.graph import build_graph
 
     graph = StateGraph(ServedState, context_schema=Options, input_schema=ServedQuestion, output_schema=ServedAnswer)
-    stages = _stages(parts, build_graph(parts.providers))
     check: Node = partial(_check, parts)
-    answer: Node = partial(_answer, parts)
-    graph.add_sequence([("check", check), ("stages", stages), ("answer", answer)])
+    graph.add_sequence([("check", check), ("stages", _stages(parts, build_graph(parts.providers)))])
     graph.add_edge(START, "check")
     return graph.compile(name="steelman")
 
@@ -176,32 +156,27 @@ async def _check(parts: AgentParts, state: ServedState, runtime: Runtime[Any]) -
 
 
 def _stages(parts: AgentParts, agent: "Graph") -> Node:
-    """Returns a node with the agent's graph. LangGraph finds the agent's graph in the node's closure, and so can draw,
-    stream and resume it as a subgraph."""
+    """Returns a node in whose closure LangGraph finds the agent's graph, to draw, stream and resume it. The node
+    deletes the run's stored passages when the run ends."""
 
     async def stages(state: ServedState, runtime: Runtime[Any]) -> ServedState:
-        began, options = time.time(), RunOptions.from_dict(state["options"])  # the context of a resumed run has none
+        began, options, paused = time.time(), RunOptions.from_dict(state["options"]), False
         options = replace(options, deadline_at=began + options.deadline_seconds)
+        server_run = (runtime.execution_info and runtime.execution_info.run_id) or uuid.uuid4().hex
         try:
             with _refusing():
                 ended = await agent.ainvoke(state["opening"], {"recursion_limit": RECURSION}, context=options)
+                took = time.time() - began
+                made = await build_answer(server_run, cast(RunState, ended), options, parts.providers, took)
         except GraphBubbleUp:
+            paused = True
             raise
-        except BaseException:
-            await asyncio.shield(asyncio.to_thread(_forget, parts.store, run_id()))
-            raise
-        return ServedState(began=began, ended=cast(RunState, ended))
+        finally:
+            if not paused:
+                await asyncio.shield(asyncio.to_thread(_forget, parts.store, run_id()))
+        return ServedState(answer=made.model_dump(mode="json"), markdown=to_markdown(made))
 
     return stages
-
-
-async def _answer(parts: AgentParts, state: ServedState, runtime: Runtime[Any]) -> ServedState:
-    """Builds the public answer and deletes what was stored for the run."""
-    server_run = (runtime.execution_info and runtime.execution_info.run_id) or uuid.uuid4().hex
-    options, took = RunOptions.from_dict(state["options"]), time.time() - state["began"]
-    made = await build_answer(server_run, state["ended"], options, parts.providers, took)
-    await asyncio.to_thread(_forget, parts.store, run_id())
-    return ServedState(answer=made.model_dump(mode="json"), markdown=to_markdown(made))
 
 
 def _forget(store: Store, thread: str) -> None:
@@ -211,7 +186,6 @@ def _forget(store: Store, thread: str) -> None:
 
 @contextmanager
 def _refusing() -> Iterator[None]:
-    """Converts Steelman's errors to RefusedError."""
     try:
         yield
     except SteelmanError as exc:

@@ -29,11 +29,11 @@ def in_plain_words(settings: Settings) -> dict[str, tuple[str, ...]]:
     web = tr("and the web, with {engine}", engine=engine) if engine else tr("not the web (no search engine is set)")
     folder = tr("on the machine that runs this page, in {folder}", folder=settings.data_dir)
     place = tr("in a Postgres database; indexes and uploads {where}", where=folder) if settings.database_url else folder
-    writer = writer or tr("nothing, they are quotations (no chat model is set)")
+    writer = writer or tr("no model; they consist of quotations (no chat model is set)")
     return {
         tr("Answers are written by: {model}", model=writer): ("chat model",),
         tr("The side that a text supports is judged by: {judge}", judge=judge): ("judge",),
-        tr("Searched are: your documents, or else the samples; {web}", web=web): (
+        tr("What is searched: your documents, or else the sample texts; {web}", web=web): (
             *("encoder", "indexes", "web search"),
             *(tr("source {name}", name=name) for name in sources),
         ),

@@ -23,7 +23,6 @@ from agent.state import Claim, RunState, ScoredResponse, contrary_statements, qu
 from tools.limits import CLEAR
 from tools.passages import Passage
 from tools.selection import group_theses, independent_first
-from tools.translation import mark
 
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -31,15 +30,14 @@ _WORD = re.compile(r"[^\W\d_]+")
 async def briefs_of(providers: Providers, state: RunState, limit: int) -> list[Brief]:
     """Returns the writer's input for each perspective. limit: quotations wanted.
 
-    The embedded judge judges the sentences if a chat model writes, or if the run's judge is a judge of documents (its
-    verdicts on passages are final).
+    The embedded judge judges the sentences if a chat model writes, or if the run's judge is a judge of documents.
     """
     models, chosen, support = providers.models, state.get("selected", {}), state.get("support", {})
     judge, contrary = models.judge(state.get("judge", "")), contrary_statements(state)
     read = judge.reads_documents
     found = (chosen, support, state.get("candidates", {})) if read else (chosen,)
     ids = {i for each in found for own in each.values() for i in own}
-    passages = await asyncio.to_thread(providers.passages, ids)
+    passages = await asyncio.to_thread(providers.passages, ids, state.get("own_sentences", {}))
     briefs = [
         Brief(
             perspective=p,
@@ -98,8 +96,7 @@ def _each_text_once(
 
 
 def deduplicated(claims: Sequence[Claim]) -> list[Claim]:
-    """Removes repeated claims. A sentence stays only under the perspective that it supports most. Each perspective's
-    objections are compared separately."""
+    """Keeps each sentence only under the perspective that it supports most, and once in a perspective's objections."""
     best: dict[tuple[str, str], Claim] = {}
     for claim in claims:
         key = claim["text"], claim["perspective"] if claim.get("objection") else ""
@@ -150,26 +147,41 @@ def _pick(reading: SentenceScores, groups: Sequence[int | None], most: int) -> l
 
 
 def _groups(reading: SentenceScores, responses: Sequence[ScoredResponse]) -> list[int | None]:
-    """Returns, for each quotable part, the group of similar responses that has its speaker's response; None without
-    such a group."""
+    """Returns for each quotable part the group that has its speaker's response; None without such a group."""
     known = {r["thesis"]["passage"]: r["group"] for r in responses}
     speeches = [(u.passage.document, u.passage.speaker) for u in reading.units]
     found = {s: known[u.passage.id] for s, u in zip(speeches, reading.units, strict=True) if u.passage.id in known}
     return [*map(found.get, speeches)]
 
 
-NOT_WRITTEN = mark("The answer was not written")
-"""The beginning of the note if a stage ran out of time for all perspectives."""
-
-
 def document_responses(brief: Brief, reading: SentenceScores) -> list[ScoredResponse]:
     """Returns one response for each speaker of a document with a sentence for the case.
 
     Groups with more independent sources come first; with equally many sources, groups with the surer thesis. Within a
-    group the response most similar to the others comes first.
+    group the response most similar to the others comes first. A response's vector is the mean of its sentences.
     """
     speeches = speeches_of(reading.units).values()  # thesis and evidence have the same speaker
-    return _grouped(brief, reading, [r for here in speeches if (r := _thesis_and_evidence(reading, np.array(here)))])
+    found = [r for here in speeches if (r := _thesis_and_evidence(reading, np.array(here)))]
+    if not found:
+        return []
+    vectors = np.stack([reading.vectors[positions].mean(axis=0) for positions in found])
+
+    def weight(members: Sequence[int]) -> tuple[int, float]:
+        theses = [found[m][0] for m in members]
+        sources = {reading.units[i].passage.source for i in theses}
+        return -len(sources), -max(float(reading.confidence[i]) for i in theses)
+
+    ordered = sorted(group_theses(vectors, reading.question_vector, threshold=limits.SAME_RESPONSE), key=weight)
+    return [
+        ScoredResponse(
+            perspective=brief.perspective["id"],
+            group=number,
+            thesis=reading.quote(found[m][0]),
+            evidence=[reading.quote(i) for i in found[m][1:]],
+        )
+        for number, members in enumerate(ordered)
+        for m in members
+    ]
 
 
 def under_one_perspective(responses: Sequence[ScoredResponse], drafts: Sequence[Claim]) -> list[ScoredResponse]:
@@ -210,27 +222,3 @@ def _thesis_and_evidence(reading: SentenceScores, here: NDArray[np.int_]) -> lis
 def _overlap(reading: SentenceScores, one: int, other: int) -> bool:
     a, b = reading.units[one], reading.units[other]
     return a.passage.id == b.passage.id and bool(set(a.positions) & set(b.positions))
-
-
-def _grouped(brief: Brief, reading: SentenceScores, found: Sequence[list[int]]) -> list[ScoredResponse]:
-    """Returns the responses by group. A response's vector is the mean of its thesis and evidence."""
-    if not found:
-        return []
-    vectors = np.stack([reading.vectors[positions].mean(axis=0) for positions in found])
-
-    def weight(members: Sequence[int]) -> tuple[int, float]:
-        theses = [found[m][0] for m in members]
-        sources = {reading.units[i].passage.source for i in theses}
-        return -len(sources), -max(float(reading.confidence[i]) for i in theses)
-
-    ordered = sorted(group_theses(vectors, reading.question_vector, threshold=limits.SAME_RESPONSE), key=weight)
-    return [
-        ScoredResponse(
-            perspective=brief.perspective["id"],
-            group=number,
-            thesis=reading.quote(found[m][0]),
-            evidence=[reading.quote(i) for i in found[m][1:]],
-        )
-        for number, members in enumerate(ordered)
-        for m in members
-    ]

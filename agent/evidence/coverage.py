@@ -1,10 +1,10 @@
 """Coverage of a perspective: filters citable passages, groups passages with the same content, and builds the pool.
 
-Passages in the question's language may be cited. Near-duplicates and paraphrases count once. Passages of one publisher
-count as one source.
+Near-duplicates and paraphrases count once. Passages of one publisher count as one source.
 """
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
@@ -21,8 +21,9 @@ from agent.state import Coverage, CoverageStatus, PassageEvidence, RunState
 from tools.budget import current_log, in_time
 from tools.errors import SteelmanError
 from tools.language.identification import is_english, question_language, question_words
-from tools.language.near_duplicates import copy_groups, group_paraphrases, reason_clause
-from tools.language.sentences import passage_sentences
+from tools.language.near_duplicates import copy_groups, differ_in_figures, group_paraphrases, reason_clause, repeats
+from tools.language.quotable import quotable_parts
+from tools.language.sentences import passage_sentences, split_sentences
 from tools.models.encoders import MiniLM
 from tools.models.judges.quoting import argues
 from tools.passages import Passage
@@ -32,8 +33,7 @@ from tools.translation import answer_language, tr
 
 
 class FilteredPassages(NamedTuple):
-    """ids: passages that may be cited, in order. foreign: maps the titles of documents left out because of their
-    language to ISO 639-1 codes."""
+    """ids: passages that may be cited, in order. foreign: languages (ISO 639-1) of documents left out, by title."""
 
     ids: list[int]
     foreign: dict[str, str]
@@ -70,8 +70,7 @@ def search_passages(
 async def search_store(
     providers: Providers, query: str, options: RunOptions, run: str, *, tables: bool = False
 ) -> tuple[FilteredPassages, dict[int, Passage]]:
-    """Searches as `search_passages`. Returns the passages that the answer may cite, and all retrieved passages by
-    id."""
+    """Searches as `search_passages`. Returns the passages that the answer may cite, and all that were retrieved."""
     vector = (await providers.models.encode_queries([query]))[0]
     ids = await asyncio.to_thread(search_passages, providers, query, vector, options, run)
     stored = await asyncio.to_thread(providers.store.passages, ids)
@@ -81,11 +80,51 @@ async def search_store(
     return kept, await asyncio.to_thread(providers.passages, ids)
 
 
-def originals_of(passages: dict[int, Passage]) -> dict[int, int]:
+def originals_of(passages: Mapping[int, Passage]) -> dict[int, int]:
     """Maps each passage id to the id of the passage that it copies, otherwise to itself. Copies are judged and counted
-    once."""
+    once. The original is the earliest of the copies that are nearly as long as the longest. A passage that was
+    shortened to its own sentences is no copy."""
     ids = sorted(passages)
-    return {ids[i]: ids[group] for i, group in enumerate(copy_groups([passages[i].text for i in ids]))}
+    texts = {i: passages[i].whole or passages[i].text for i in ids}
+    groups = dict(zip(ids, copy_groups([*texts.values()]), strict=True))
+    length = {i: len(text) for i, text in texts.items()}
+    longest = {groups[i]: length[i] for i in sorted(ids, key=length.__getitem__)}
+    whole = [i for i in ids if length[i] >= _NEARLY_WHOLE * longest[groups[i]]]
+    order = sorted(whole, key=lambda i: (bool(passages[i].whole), passages[i].date or "9", i), reverse=True)
+    original = {groups[i]: i for i in order}
+    return {i: i if passages[i].whole else original[group] for i, group in groups.items()}
+
+
+_NEARLY_WHOLE = 2 / 3  # share of the longest copy's characters; a shorter copy may lack an argument
+_FEWEST_OWN_WORDS = 8  # of a sentence; fewer may be a date line or a signature
+
+
+def own_sentences_of(passages: Mapping[int, Passage]) -> dict[int, str]:
+    """Maps a copy to its quotable sentences that its original and earlier copies lack. Other copies are left out."""
+    originals, found = originals_of(passages), dict[int, str]()
+    groups, said = defaultdict[int, set[tuple[str, str]]](set), defaultdict[tuple[str, str], list[str]](list)
+    for i, first in originals.items():
+        groups[first].add(passages[i].document)
+        if i == first:
+            said[passages[i].document].append(passages[i].text)
+    copies = (i for i, first in originals.items() if i != first)
+    for i in sorted(copies, key=lambda i: (passages[i].date or "9", i)):
+        first = originals[i]
+        if own := _own_sentences(passages[i], [passages[first].text, *(t for key in groups[first] for t in said[key])]):
+            found[i] = own
+            said[passages[i].document].append(own)
+    return found
+
+
+def _own_sentences(passage: Passage, said: Sequence[str]) -> str:
+    """Returns the passage's quotable sentences that none of the texts says, one a line, '…' for omissions."""
+    sentences, own = split_sentences(passage.text), set[int]()
+    for part in quotable_parts(passage):
+        new = [i for i in part.positions if not any(repeats(sentences[i], text) for text in said)]
+        if part.positions[-1] in new and len(sentences[part.positions[-1]].split()) >= _FEWEST_OWN_WORDS:
+            own.update(new)
+    gaps = ("…\n" if i - 1 not in own and i > min(own) else "" for i in sorted(own))
+    return "\n".join(gap + sentences[i] for gap, i in zip(gaps, sorted(own), strict=True))
 
 
 def coverage_of(
@@ -98,8 +137,7 @@ def coverage_of(
     """Returns how well the evidence covers its perspective.
 
     cited: passages of verified claims; they count too. Without a cited passage the status is at best 'thin'. same: maps
-    each passage to the first passage with the same content. Passages with the same content count once; a cited passage
-    is preferred.
+    each passage to the first with the same content; of these one counts, preferably a cited one.
     """
     ids = evidence["ids"]
     if cited is not None:
@@ -143,8 +181,7 @@ def sentence_evidence(reading: SentenceScores) -> PassageEvidence:
 
 
 def arguing_passages(reading: SentenceScores, judge: CachedJudge) -> list[int]:
-    """Returns one passage for each document that argues for the perspective: the passage with the surest arguing
-    part."""
+    """Returns the passage with the surest arguing part of each document that argues for the perspective."""
     arguing = argues(reading.features, reading.grounds, reading.rescored & judge.reads_closely, judge.quoting)
     sure = np.where(arguing, np.nan_to_num(reading.confidence), -1.0)
     best: dict[tuple[str, str], int] = {}
@@ -162,7 +199,7 @@ def distinct_texts(ids: Sequence[int], same: Mapping[int, int]) -> list[int]:
 
 
 async def paraphrase_groups(models: Models, passages: dict[int, Passage], ids: Collection[int]) -> dict[int, int]:
-    """Maps each passage to the first passage, by id, that says the same word for word or in other words.
+    """Maps each passage to one passage that says the same word for word or in other words.
 
     The thresholds for paraphrases fit the embedded encoder. With another encoder only copies are found.
     """
@@ -179,6 +216,7 @@ async def paraphrase_groups(models: Models, passages: dict[int, Passage], ids: C
     of = dict(zip(given := [w for w in why if w], await models.encode(given), strict=True)) if any(why) else {}
     groups = await asyncio.to_thread(group_paraphrases, parts, [of.get(w) for w in why])
     first = {i: texts[group] for i, group in zip(texts, groups, strict=True)}
+    first = {i: i if differ_in_figures(kept[i].text, kept[one].text) else one for i, one in first.items()}
     return {i: first[original] for i, original in originals.items()}
 
 
@@ -227,8 +265,7 @@ def counter_rank(support: float, nearness: float) -> float:
 
 
 async def _word_scores(providers: Providers, question: str, options: RunOptions) -> dict[int, float]:
-    """Returns BM25 scores by passage. If the index does not answer in time, there are no scores, so only vectors
-    count."""
+    """Returns BM25 scores by passage; none if the index does not answer in time, so that only vectors count."""
     with suppress(SteelmanError):
         return await in_time(asyncio.to_thread(providers.search.word_scores, question, options.own_collections))
     current_log().note("failed", tr("Passages were chosen without their word scores."))

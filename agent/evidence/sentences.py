@@ -1,5 +1,4 @@
-"""Scores the sentences of two opposing perspectives' passages: which sentences may be quoted, and how surely they argue
-for a perspective.
+"""Scores the sentences of two opposing perspectives: which may be quoted, and how surely they argue for a perspective.
 
 A sentence is judged once for both perspectives, together with its passage and document (`tools.models.judges.quoting`).
 If the judge has a larger model, that model judges the likeliest sentences again (the closer reading). Then only these
@@ -56,8 +55,7 @@ def with_denial(perspective: Perspective, contrary: str) -> tuple[Perspective, s
 async def closer_stances(
     judge: CachedJudge, perspective: Perspective, contrary: str, parts: Sequence[tuple[str, str, Passage]]
 ) -> NDArray[np.float64]:
-    """Calls `stances_to` so that the judge's larger model reads each text in context. parts: text, shown text,
-    passage."""
+    """Calls `stances_to` with each text in context for the judge's larger model. parts: text, shown text, passage."""
     placed = [_text_in_context(*part) for part in parts]
     texts = [shown for _, shown, _ in parts]
     return await stances_to(judge, perspective, contrary, texts, closely=True, placed=placed)
@@ -65,7 +63,7 @@ async def closer_stances(
 
 def _text_in_context(text: str, shown: str, passage: Passage) -> str:
     """Returns the text with its document's title and the sentences before and after it."""
-    around = split_sentences(passage.text)
+    around = split_sentences(passage.whole or passage.text)
     own = [i for i, sentence in enumerate(around) if sentence in text or text in sentence] or [0]
     before, after = around[max(0, own[0] - 1) : own[0]], around[own[-1] + 1 : own[-1] + 2]
     return in_context(passage.title, " ".join(before), shown, " ".join(after))
@@ -82,9 +80,8 @@ async def stances_to(
 ) -> NDArray[np.float64]:
     """Returns the probabilities that each text supports the perspective and the opposing side, (n, 2).
 
-    The judge always gets two opposing statements in the same order, so that the second perspective finds the verdict in
-    the cache. closely: the judge's larger model reads the texts, if the judge has one and time is left. placed: each
-    text in context, for the larger model.
+    Two opposing statements always have the same order, so that the second perspective finds the verdict in the cache.
+    closely: the judge's larger model reads the texts, if it has one and time is left. placed: each text in context.
     """
     turned = perspective["stance"] == "opposes" or (
         perspective["stance"] == "other" and perspective["contrary"] < perspective["id"]
@@ -108,8 +105,8 @@ def supports_perspective(stances: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 PEOPLE_SPEAK = mark(
-    "In these documents people speak for themselves. The built-in judge learned from essays and cannot tell the side "
-    "of such texts, so it quotes nothing for a side."
+    "In these documents people speak for themselves. The built-in judge learned from essays and leaves most such texts "
+    "without a side."
 )
 
 
@@ -120,7 +117,7 @@ async def score_sentences(models: Models, briefs: Sequence[Brief]) -> list[Sente
     """
     asked = [with_denial(b.perspective, b.contrary) for b in briefs]
     briefs = [replace(b, perspective=p, contrary=c) for b, (p, c) in zip(briefs, asked, strict=True)]
-    disputes: list[_ScoringGroup] = []
+    disputes: list[_Dispute] = []
     for here, brief in enumerate(briefs):
         if any(here in d.places for d in disputes):
             continue
@@ -136,25 +133,25 @@ async def score_sentences(models: Models, briefs: Sequence[Brief]) -> list[Sente
             stances = np.full((len(units), 2), 0.5)
         else:
             stances = await stances_to(brief.judge, brief.perspective, brief.contrary, shown)
-        vectors = await part_vectors(models, units)
-        views = [await _unscored(models, briefs[i], units, vectors) for i in places]
-        disputes.append(_ScoringGroup(places, views, stances, closely=brief.judge.reads_closely and not unread))
+        own, vectors = [briefs[i] for i in places], await part_vectors(models, units)
+        texts = ((b.perspective["statement"], b.framing["focus"], b.framing["question"]) for b in own)
+        known = [await models.encode([statement, focus or statement, question]) for statement, focus, question in texts]
+        closely = brief.judge.reads_closely and not unread
+        disputes.append(_Dispute(places, own, units, vectors, known, stances, closely))
     readings = {place: made for d in disputes for place, made in zip(d.places, d.readings(), strict=True)}
-    closely = [d for d in disputes if d.closely]
-    for number, dispute in enumerate(closely):
-        with share_of_time(limits.RESCORING_SHARE / (len(closely) - number)):
-            scored = await _rescored(dispute, limits.MOST_RESCORED // len(closely))
+    again = [d for d in disputes if d.closely]
+    for number, dispute in enumerate(again):
+        with share_of_time(limits.RESCORING_SHARE / (len(again) - number)):
+            scored = await _rescored(dispute, limits.MOST_RESCORED // len(again))
         readings |= zip(dispute.places, scored, strict=True)
     return [readings[i] for i in range(len(briefs))]
 
 
-async def _rescored(dispute: "_ScoringGroup", most: int) -> list[SentenceScores]:
-    """Returns the scores after a closer reading of the likeliest parts. Parts not read in time keep their first
-    scores."""
-    first = dispute.views[0]
+async def _rescored(dispute: "_Dispute", most: int) -> list[SentenceScores]:
+    """Returns the scores after a closer reading of the likeliest parts. Without time they keep their first scores."""
+    brief, stances = dispute.briefs[0], dispute.stances.copy()
     chosen = _likeliest(dispute.readings(), most)
-    parts = [(u.text, u.shown, u.passage) for u in map(first.units.__getitem__, chosen)]
-    brief, stances = first.brief, dispute.stances.copy()
+    parts = [(u.text, u.shown, u.passage) for u in map(dispute.units.__getitem__, chosen)]
     stances[chosen] = await closer_stances(brief.judge, brief.perspective, brief.contrary, parts)
     return replace(dispute, stances=stances).readings(np.isin(np.arange(len(stances)), chosen))
 
@@ -206,106 +203,76 @@ def _speeches(units: Sequence[QuotablePart]) -> list[list[int]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Unscored:
-    """A perspective's quotable sentences before judging; fields as in SentenceScores. nearness: cosines to the
-    perspective's statement, to the focus and to the question, (n, 3)."""
-
-    brief: Brief
-    units: list[QuotablePart]
-    vectors: NDArray[np.float32]
-    question_vector: NDArray[np.float32]
-    nearness: NDArray[np.float32]
-    grounds: NDArray[np.float64]
-    on_topic: NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class _ScoringGroup:
-    """Two opposing perspectives, or a lone perspective. places: their positions among the briefs. stances: the
-    probabilities that each part supports the first perspective and the opposing statement, (n, 2). closely: whether the
-    judge's larger model reads the likeliest parts again."""
+class _Dispute:
+    """Two opposing perspectives, or a lone perspective, with the parts of their passages. places: positions among all
+    briefs. vectors: of the parts. known: for each perspective the vectors of its statement, the focus and the question.
+    stances: probabilities that each part supports the first perspective and the opposing statement, (n, 2). closely:
+    whether the judge's larger model reads the likeliest parts again."""
 
     places: list[int]
-    views: list[_Unscored]
+    briefs: list[Brief]
+    units: list[QuotablePart]
+    vectors: NDArray[np.float32]
+    known: list[NDArray[np.float32]]
     stances: NDArray[np.float64]
     closely: bool
 
-    def readings(self, closely: NDArray[np.bool_] | None = None) -> list[SentenceScores]:
-        """Returns the scores of each perspective. closely: marks the parts that were read again; None marks all."""
-        read = np.ones(len(self.stances), bool) if closely is None else closely
-        return [_scored(view, self.stances, read, turned=i > 0) for i, view in enumerate(self.views)]
+    def readings(self, reread: NDArray[np.bool_] | None = None) -> list[SentenceScores]:
+        """Returns the scores of each perspective. reread: marks the parts that were read again; None marks all."""
+        rescored = np.ones(len(self.stances), bool) if reread is None else reread
+        return [self._scored(number, rescored) for number in range(len(self.briefs))]
 
-
-async def _unscored(models: Models, brief: Brief, units: list[QuotablePart], vectors: NDArray[np.float32]) -> _Unscored:
-    statement, focus, question = brief.perspective["statement"], brief.framing["focus"], brief.framing["question"]
-    known = await models.encode([statement, focus or statement, question])
-    nearness = vectors @ known.T
-    near = np.maximum(nearness[:, 0], nearness[:, 2])
-    best = best_of_passage(units, near)
-    grounds = _relevance_features(brief, units, vectors, best, best_of_passage(units, nearness[:, 2]))
-    about = (near >= limits.ON_TOPIC) | ((best >= limits.ON_TOPIC) & (near >= limits.ON_TOPIC_IN_PASSAGE))
-    if brief.framing["form"] == "counter":
-        about = (nearness[:, 1] < limits.ECHO) & (about | (nearness[:, 1] >= limits.ON_POINT))
-    return _Unscored(brief, units, vectors, known[2], nearness, grounds, about)
-
-
-def _scored(
-    view: _Unscored, stances: NDArray[np.float64], rescored: NDArray[np.bool_], *, turned: bool
-) -> SentenceScores:
-    """Returns the scores of one perspective. stances: probabilities for the group's first perspective and its opposing
-    statement, (n, 2). turned: the view belongs to the second perspective."""
-    brief, units, quoting = view.brief, view.units, view.brief.judge.quoting
-    features = _features(stances, units) * (-1 if turned else 1)
-    if brief.passage_scores_trusted:
-        features = _with_passage_scores(features, brief, units)
-    stances = stances[:, ::-1] if turned else stances
-    sure = side_probability(features, quoting)
-    if not brief.passage_scores_trusted:  # otherwise the judge of documents decided the relevance
-        sure = sure * relevance_probability(view.grounds, quoting)
-    # A statement taken from a passage (`mine_answers`) supports itself.
-    stated = np.array([f"Yes: {u.text}" == brief.perspective["statement"] for u in units], bool)
-    sure = np.where(stated, 1.0, sure)
-    fit = view.on_topic & rescored & ~_contradicting(brief, units) & supports_perspective(stances)
-    fit &= ~np.array([takes_no_side(u.shown) for u in units], bool)
-    case = fit & case_of(sure, features, quoting) | stated & view.on_topic
-    case &= (
-        np.isin([u.passage.id for u in units], [p.id for p in brief.passages]) if brief.passage_scores_trusted else True
-    )
-    rank = _quotation_quality(brief, units, sure, view.nearness)
-    about, vectors, question = view.on_topic, view.vectors, view.question_vector
-    return SentenceScores(units, features, view.grounds, sure, about, rescored, case, rank, vectors, question)
+    def _scored(self, number: int, rescored: NDArray[np.bool_]) -> SentenceScores:
+        """Returns the scores of the first perspective (number 0) or of the perspective that opposes it (1)."""
+        brief, units, vectors, known = self.briefs[number], self.units, self.vectors, self.known[number]
+        stances, quoting = self.stances[:, ::-1] if number else self.stances, brief.judge.quoting
+        nearness = vectors @ known.T
+        grounds, on_topic = _relevance(brief, units, vectors, nearness)
+        features = _features(stances, units)
+        if brief.passage_scores_trusted:  # the judge of documents decided the relevance
+            features = _with_passage_scores(features, brief, units)
+            sure = side_probability(features, quoting)
+            quotable = np.isin([u.passage.id for u in units], [p.id for p in brief.passages])
+        else:
+            sure = side_probability(features, quoting) * relevance_probability(grounds, quoting)
+            quotable = np.ones(len(units), bool)
+        # A statement taken from a passage (`mine_answers`) supports itself.
+        stated = np.array([f"Yes: {u.text}" == brief.perspective["statement"] for u in units], bool)
+        sure = np.where(stated, 1.0, sure)
+        fit = on_topic & rescored & ~_contradicting(brief, units) & supports_perspective(stances)
+        fit &= ~np.array([takes_no_side(u.shown) for u in units], bool)
+        case = quotable & (fit & case_of(sure, features, quoting) | stated & on_topic)
+        rank = _quotation_quality(brief, units, sure, nearness)
+        return SentenceScores(units, features, grounds, sure, on_topic, rescored, case, rank, vectors, known[2])
 
 
 def _contradicting(brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.bool_]:
-    """Marks the parts that answer the question with the opposite word, such as 'No' for the side 'Yes'. The judge's
-    verdict on these parts does not matter."""
+    """Marks the parts that answer the question with the opposite word ('No' for the side 'Yes'), however judged."""
     if judge_form(brief.perspective) != "answer":
         return np.zeros(len(units), bool)
     word, _, question = brief.perspective["statement"].partition(": ")
     return np.array([yes_or_no_answer(u.text, question) == ("no" if word in AFFIRMING else "yes") for u in units], bool)
 
 
-def _relevance_features(
-    brief: Brief,
-    units: Sequence[QuotablePart],
-    vectors: NDArray[np.float32],
-    best: NDArray[np.float32],
-    asked: NDArray[np.float32],
-) -> NDArray[np.float64]:
-    """Returns the relevance features of each part's passage, (n, RELEVANCE_FEATURES).
-
-    best: highest cosine of the passage's parts to the question or statement. asked: highest cosine to the question.
-    """
-    members: dict[int, list[int]] = {}
+def _relevance(
+    brief: Brief, units: Sequence[QuotablePart], vectors: NDArray[np.float32], nearness: NDArray[np.float32]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Returns the relevance features of each part's passage, (n, RELEVANCE_FEATURES), and whether the part is on the
+    topic, (n,). nearness: cosines to the statement, the focus and the question, (n, 3)."""
+    near, members = np.maximum(nearness[:, 0], nearness[:, 2]), dict[int, list[int]]()
     for at, unit in enumerate(units):
         members.setdefault(unit.passage.id, []).append(at)
+    best, asked = best_of_passage(units, near), best_of_passage(units, nearness[:, 2])
     means = [vectors[rows].mean(axis=0) for rows in members.values()]
     made = np.array([mean / max(float(np.linalg.norm(mean)), 1e-9) for mean in means], np.float64)
-    first = [rows[0] for rows in members.values()]
-    near, known = np.asarray(best[first], np.float64), np.asarray(asked[first], np.float64)
     judged = np.array([max(brief.support.get(i, 0.0), brief.opposing.get(i, 0.0)) for i in members], np.float64)
-    of = dict(zip(members, relevance_features(made, near, judged, known), strict=True))
-    return np.array([of[u.passage.id] for u in units], np.float64).reshape(len(units), RELEVANCE_FEATURES)
+    nearest, known = (values[[rows[0] for rows in members.values()]].astype(np.float64) for values in (best, asked))
+    of = dict(zip(members, relevance_features(made, nearest, judged, known), strict=True))
+    grounds = np.array([of[u.passage.id] for u in units], np.float64).reshape(len(units), RELEVANCE_FEATURES)
+    about = (near >= limits.ON_TOPIC) | ((best >= limits.ON_TOPIC) & (near >= limits.ON_TOPIC_IN_PASSAGE))
+    if brief.framing["form"] == "counter":
+        about = (nearness[:, 1] < limits.ECHO) & (about | (nearness[:, 1] >= limits.ON_POINT))
+    return grounds, about
 
 
 async def part_vectors(models: Models, units: Sequence[QuotablePart]) -> NDArray[np.float32]:
@@ -329,8 +296,7 @@ def best_of_passage(units: Sequence[QuotablePart], near: NDArray[np.float32]) ->
 def _quotation_quality(
     brief: Brief, units: Sequence[QuotablePart], sure: NDArray[np.float64], nearness: NDArray[np.float32]
 ) -> NDArray[np.float64]:
-    """Returns each part's score as a quotation, (n,). Sure parts that are similar to the statement and clear without
-    context score high."""
+    """Returns each part's score as a quotation, (n,): high if sure, near the statement and clear without context."""
     if brief.framing["form"] == "counter":
         rank = np.array([counter_rank(float(s), float(n)) for s, n in zip(sure, nearness[:, 1], strict=True)])
     else:

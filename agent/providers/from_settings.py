@@ -18,11 +18,8 @@ from tools.net.http import is_local
 from tools.store.dense_server import DenseServer
 from tools.store.hybrid import HybridSearch
 from tools.store.store import Store
-from tools.web.browser import BrowserFetcher
 from tools.web.domains import DomainLists
-from tools.web.engines import DuckDuckGo, SearXng, Serper, Tavily
 from tools.web.fetch import PageFetcher
-from tools.web.mcp_source import McpSource
 from tools.web.plugins import KEYED, OWN, installed_sources, open_source
 from tools.web.source import Source
 
@@ -36,8 +33,7 @@ def uses_chat(settings: Settings) -> bool:
 
 
 def build_chat_models(settings: Settings) -> dict[str, ChatModel]:
-    """Returns the chat model of each stage; stages with the same model share one object. Raises as `model_by_name`
-    does."""
+    """Returns each stage's chat model; stages may share one object. Raises as `model_by_name` does."""
     made = {
         stage: model_by_name(settings, getattr(settings, f"model_{stage}"), f"STEELMAN_MODEL_{stage.upper()}")
         for stage in STAGES
@@ -57,8 +53,7 @@ def model_by_name(settings: Settings, own: str, variable: str) -> ChatModel:
 
 
 def open_model(settings: Settings, vendor: Vendor, model: str, url: str, key: str) -> ChatModel:
-    """Returns the vendor's model at the address. Reply schemas for local servers limit lengths; vendors' strict schemas
-    do not."""
+    """Returns the vendor's model at the address. Only reply schemas for local servers limit lengths."""
     price = price_of(vendor.named(model), settings.prices)
     lengths = is_local(url) and vendor.prefix in ("", "ollama")
     heat, most = settings.temperature, settings.model_requests
@@ -124,8 +119,7 @@ def _remote_judge(settings: Settings) -> Judge | None:
 
 
 def judges_in_batches(settings: Settings) -> bool:
-    """Whether a chat model judges many passages per call: if set, or if chat models serve stages and no judge is
-    set."""
+    """Whether a chat model judges many passages per call: if set, or if chat models serve stages without a judge."""
     if settings.provider == "embedded":
         return False
     return settings.judge == "batch" or (settings.judge == "auto" and not settings.judge_url and uses_chat(settings))
@@ -199,6 +193,10 @@ def build_engine(settings: Settings) -> Source | None:
     if name == "auto":
         known = {"tavily": tavily or settings.tavily_base_url, "serper": serper, "searxng": settings.searxng_url}
         name = next((engine for engine, given in known.items() if given), "off")
+    if name == "off":
+        return None
+    from tools.web.engines import DuckDuckGo, SearXng, Serper, Tavily  # with their libraries
+
     match name:
         case "tavily":
             key, address = tavily or "none", settings.tavily_base_url  # a private server may need no key
@@ -207,14 +205,17 @@ def build_engine(settings: Settings) -> Source | None:
             return Serper(serper)
         case "searxng":
             return SearXng(settings.searxng_url)
-        case "ddgs":
-            return DuckDuckGo()
-    return None
+    return DuckDuckGo()
 
 
 def build_fetcher(settings: Settings) -> PageFetcher:
     """Returns the reader of pages. Raises SettingsError."""
     if settings.fetch == "playwright":
+        try:
+            from tools.web.browser import BrowserFetcher
+        except ModuleNotFoundError as exc:
+            how = "STEELMAN_FETCH needs the extra 'browser': .venv/bin/pip install playwright"
+            raise SettingsError(how) from exc
         return BrowserFetcher(settings.chromium, concurrency=_MAX_FETCHES, trust_proxy=settings.trust_proxy)
     return PageFetcher(concurrency=_MAX_FETCHES, trust_proxy=settings.trust_proxy)
 
@@ -235,6 +236,8 @@ def build_sources(settings: Settings) -> tuple[list[Source], list[str]]:
 def build_source(settings: Settings, name: str) -> Source:
     """Returns an installed source. Raises SettingsError if it cannot be used."""
     if name.startswith("mcp:"):
+        from tools.web.mcp_source import McpSource  # takes a second
+
         return McpSource(name[4:], settings.mcp_servers[name[4:]])
     own = {"contact": settings.contact, "address": settings.source_places.get(name, "")}
     keys = {
@@ -247,8 +250,7 @@ def build_source(settings: Settings, name: str) -> Source:
 
 
 def sources_on(settings: Settings) -> list[str]:
-    """Returns the names of the sources that are switched on, besides the engine. Raises SettingsError for a name that
-    is not installed."""
+    """Returns the sources that are on besides the engine. Raises SettingsError for a name that is not installed."""
     installed, named = installed_sources(), split_list(settings.sources.lower())
     if wrong := settings.source_places.keys() - {*OWN}:
         raise SettingsError(f"STEELMAN_SOURCE_ADDRESSES names '{min(wrong)}'. It may name: {', '.join(OWN)}.")

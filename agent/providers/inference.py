@@ -26,8 +26,7 @@ from tools.passages import Passage, Sentence
 from tools.store.store import Store
 
 JUDGE_PATIENCE = 0.7
-"""Share of the remaining time that a remote judge gets. The rest is for the embedded judge if the remote judge
-fails."""
+"""Share of the remaining time that a remote judge gets. The rest is for the embedded judge if it fails."""
 _STORING_SECONDS = 1  # longest wait for a busy store, because nothing is lost without the write
 
 
@@ -77,10 +76,11 @@ class Models:
         """Returns `encode` of sentences of passages, (n, dimensions).
 
         Vectors of ingested passages come from the store, in half precision. The first question encodes and stores all
-        sentences of a passage.
+        sentences of a passage. Sentences of a shortened passage have other positions and are encoded anew.
         """
         store = self.store if self.retrieval_encoder is self.encoder else None  # other vectors cannot be compared
-        own = {s.passage.id: s.passage.text for s in sentences if s.passage.id > 0} if store else {}
+        stored = (s.passage for s in sentences if s.passage.id > 0 and not s.passage.whole)
+        own = {p.id: p.text for p in stored} if store else {}
         known = await asyncio.to_thread(store.sentence_vectors, own) if store else {}
         missing = {i: text for i, text in own.items() if i not in known}
         split = await asyncio.to_thread(lambda: list(map(split_sentences, missing.values())))
@@ -108,8 +108,7 @@ class Models:
         return await self._vectors(self.retrieval_encoder, texts, queries=True)
 
     def judge(self, name: str = "") -> "CachedJudge":
-        """Returns the judge with that name; by default the remote judge if there is one, otherwise the embedded
-        judge."""
+        """Returns the judge with that name; by default the remote judge, or the embedded judge without one."""
         if self.remote_judge is not None and name in ("", self.remote_judge.name):
             return CachedJudge(self.remote_judge, self.cache, 1.0 if self.judge_required else JUDGE_PATIENCE)
         return CachedJudge(self.own_judge, self.cache)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from agent.providers.inference import Models
 from agent.stage_interfaces import WebResults
-from tools.budget import batches, current_budget, current_log, in_time, share_of_time
+from tools.budget import batches, current_log, in_time, run_within, share_of_time
 from tools.documents.document import document_from_json, document_to_json
 from tools.documents.passage_cutting import cut_document
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SourceError
@@ -28,7 +28,7 @@ from tools.translation import tr
 from tools.web.addresses import host_of, normalise_url, without_tracking
 from tools.web.domains import PAGE_READERS, DomainLists, read_address
 from tools.web.fetch import PageFetcher
-from tools.web.source import REPLY_BY, Source, SourceKind, SourceResult, clean_result, plain_text, usable_results
+from tools.web.source import REPLY_BY, Source, SourceResult, clean_result, plain_text, usable_results
 
 _SEARCH_TTL = 3600.0  # seconds in the cache
 _PAGE_TTL = 86_400.0
@@ -49,7 +49,7 @@ class _Hit(NamedTuple):
     """A result and its source's kind."""
 
     result: SourceResult
-    kind: SourceKind
+    kind: EvidenceKind
 
     @property
     def address(self) -> str:
@@ -73,8 +73,7 @@ class WebSearch:
     _reading: "dict[str, asyncio.Task[SourceDocument]]" = field(default_factory=dict)
 
     def asked(self, kinds: Sequence[EvidenceKind], domains: Sequence[str] = ()) -> list[Source]:
-        """Returns the sources that a search of these kinds asks; all kinds if none is named. domains: limit the search
-        to pages on the web."""
+        """Returns the sources of these kinds, or of all if none is named. domains: only those of the web."""
         return [s for s in self.sources if (not kinds or s.kind in kinds) and not (domains and s.kind != "web")]
 
     async def find(
@@ -85,21 +84,24 @@ class WebSearch:
         k: int,
         domains: Sequence[str] = (),
         kinds: Sequence[EvidenceKind] = (),
+        since: str = "",
+        found: WebResults | None = None,
     ) -> WebResults:
         """Returns up to k passages of each kind for one perspective's queries. Up to `pages` pages are fetched; results
-        that come with their text need no fetch. domains: limit the search to these."""
-        found = WebResults()
+        that come with their text need no fetch. domains: limit the search to these. since: leave out earlier dates.
+        found: gets the results, so that what failed is known even if this raises an error."""
+        found = found or WebResults()
         sources = [s for s in self.asked(kinds, domains) if s.name not in current_log().down]  # else a note reports it
         if not sources:
             return found
         only = domains or self.lists.allow
         await asyncio.to_thread(PAGE_READERS.start)  # loads while the sources search
-        hits = _by_kind(await asyncio.gather(*(self._results(s, queries, pages, only, found) for s in sources)))
+        hits = _by_kind(await asyncio.gather(*(self._results(s, queries, pages, only, since, found) for s in sources)))
         texts = [hit for own in hits for hit in [h for h in own if h.result.text][:_TEXTS]]
         pages_of = [[h for h in own if not h.result.text or (h.result.open_url and h in texts)] for own in hits]
         best = [hit for hit in chain.from_iterable(zip_longest(*pages_of)) if hit]
         with share_of_time(_READING):
-            read = await self._read_all(best[: math.ceil(pages * _SPARE)], pages, only, found)
+            read = await self._read_all(best[: math.ceil(pages * _SPARE)], pages, only, found, since)
         fetched = {d.external_id for _, d in read}
         given = [(h, d) for h in texts if (d := self._own_text(h)).external_id not in fetched]
         with share_of_time(_ENCODING):
@@ -114,8 +116,7 @@ class WebSearch:
         return found
 
     async def read(self, run_id: str, urls: Sequence[str], question: str, most: int) -> WebResults:
-        """Reads these pages for the run. most: passages of each page. Raises ProviderDownError if none can be
-        read."""
+        """Reads these pages. most: passages of each page. Raises ProviderDownError if none can be read."""
         found = WebResults()
         await asyncio.to_thread(PAGE_READERS.start)
         hits = [_Hit(SourceResult(url, "", ""), "web") for url in urls]
@@ -131,77 +132,59 @@ class WebSearch:
         return found
 
     async def _results(
-        self, source: Source, queries: Sequence[str], pages: int, only: Sequence[str], found: WebResults
+        self, source: Source, queries: Sequence[str], pages: int, only: Sequence[str], since: str, found: WebResults
     ) -> list[_Hit]:
-        """Returns a source's results for all queries, sorted by rank. Each page occurs once; trusted sites move up
-        slightly."""
+        """Returns a source's results for all queries by rank, each page once. Trusted sites move up slightly."""
         wanted = min(source.most_results, max(5, math.ceil(pages * _SPARE / max(1, len(queries)))))
-        answers = await asyncio.gather(*(self._ask(source, q, wanted, only) for q in queries), return_exceptions=True)
-        rankings: list[list[SourceResult]] = []
-        for answer in answers:
-            if isinstance(answer, ProviderError):
-                found.problems.setdefault(source.name, []).append(answer)
-            elif isinstance(answer, BaseException):
-                raise answer
-            else:
-                found.answered[source.name] += 1
-                rankings.append([r for r in answer if self.lists.is_allowed(r.url)])
+        rankings = await asyncio.gather(*(self._ask(source, query, wanted, only, since, found) for query in queries))
         best: dict[str, SourceResult] = {}
         for result in filter(None, chain.from_iterable(zip_longest(*rankings))):
             best.setdefault(normalise_url(result.url), result)
         return [_Hit(result, source.kind) for result in self.lists.order(list(best.values()))]
 
-    async def _ask(self, source: Source, query: str, limit: int, domains: Sequence[str]) -> list[SourceResult]:
-        key = f"{query}\x1f{limit}\x1f{' '.join(domains)}"
+    async def _ask(
+        self, source: Source, query: str, limit: int, domains: Sequence[str], since: str, found: WebResults
+    ) -> list[SourceResult]:
+        """Returns a query's results on allowed pages; none if the source fails, which `found` then tells."""
+        key = f"{query}\x1f{limit}\x1f{' '.join(domains)}{since}"
         known = await asyncio.to_thread(self.cache.get, source.name, key, _SEARCH_TTL)
         if known is None:
             try:
                 with share_of_time(_ASKING):
-                    results = await in_time(search_source(source, query, limit, domains))
-            except DeadlineError as exc:
-                current_log().down.add(source.name)
-                raise DeadlineError(f"{source.title} did not answer in time.") from exc
-            except ProviderDownError:
-                current_log().down.add(source.name)
-                raise
-            known = [asdict(r) for r in results]
+                    known = [asdict(r) for r in await in_time(search_source(source, query, limit, domains, since))]
+            except ProviderError as exc:
+                late = isinstance(exc, DeadlineError)
+                if late or isinstance(exc, ProviderDownError):
+                    current_log().down.add(source.name)
+                problem = DeadlineError(f"{source.title} did not answer in time.") if late else exc
+                found.problems.setdefault(source.name, []).append(problem)
+                return []
             if known:
                 await asyncio.to_thread(self.cache.put, source.name, key, known)
-        return [SourceResult(**row) for row in known]
+        found.answered[source.name] += 1
+        return [result for row in known if self.lists.is_allowed((result := SourceResult(**row)).url)]
 
     async def _read_all(
-        self, hits: Sequence[_Hit], pages: int, only: Sequence[str], found: WebResults
+        self, hits: Sequence[_Hit], pages: int, only: Sequence[str], found: WebResults, since: str = ""
     ) -> list[tuple[_Hit, SourceDocument]]:
         """Returns `pages` documents in the order of the results. The next results replace unreadable and late pages."""
-        waiting = list(enumerate(hits))
-        tasks: dict[asyncio.Task[SourceDocument], int] = {}
-        read: dict[int, SourceDocument] = {}
-        unread: dict[int, str] = {}
-        try:
-            while len(read) < pages and (waiting or tasks):
-                for rank, hit in waiting[: (more := pages - len(read) - len(tasks))]:
-                    tasks[asyncio.create_task(self._read(hit, only))] = rank
-                waiting = waiting[more:]
-                left = max(0.0, current_budget().seconds_left())
-                timeout = None if math.isinf(left) else left
-                done, _ = await asyncio.wait(tasks, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-                if not done:
-                    break
-                for task in done:
-                    rank = tasks.pop(task)
-                    if problem := _read_failure(task):
-                        unread[rank] = problem
-                    else:
-                        read[rank] = task.result()
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-        unread |= dict.fromkeys(tasks.values(), "took too long")
-        found.unread |= {hits[i].address: why for i, why in unread.items() if not hits[i].result.text}
+        waiting = iter(enumerate(hits))
+        read, unread = dict[int, SourceDocument](), dict[int, str]()
+
+        async def read_one() -> None:
+            for rank, hit in waiting:
+                unread[rank] = tr("took too long")
+                try:
+                    read[rank] = await self._read(hit, only, since)
+                    return
+                except (SourceError, DeadlineError) as exc:
+                    unread[rank] = (str(exc).partition(": ")[2] or str(exc)).rstrip(".")  # a note names the address
+
+        await run_within([read_one] * pages, pages)
+        found.unread |= {hits[i].address: why for i, why in unread.items() if i not in read and not hits[i].result.text}
         return [(hits[rank], read[rank]) for rank in sorted(read)]
 
-    async def _read(self, hit: _Hit, only: Sequence[str]) -> SourceDocument:
+    async def _read(self, hit: _Hit, only: Sequence[str], since: str) -> SourceDocument:
         """Returns the page. Concurrent callers share one fetch."""
         url, result = normalise_url(hit.address), hit.result
         if (task := self._reading.get(url)) is None:
@@ -213,16 +196,17 @@ class WebSearch:
         ):
             raise SourceError(f"{hit.address}: leads to {host_of(document.url)}, which is not to be searched.")
         if not result.text:
+            if document.date and document.date < since[: len(document.date)]:
+                raise SourceError(f"{hit.address}: is from before {since}.")
             kind = _DOCUMENT_KINDS.get(hit.kind, "unknown") if document.kind == "unknown" else document.kind
             given = "" if hit.kind == "discussion" else result.author  # others reply on the page
-            return replace(document, kind=kind, author=document.author or given)
+            return replace(document, kind=kind, author=document.author or given, venue=result.venue)
         if len(document.text.split()) < _FULL_TEXT:
             raise SourceError(f"{hit.address}: is not the full text.")
         own = self._own_text(hit)
         return replace(own, text=document.text, blocks=document.blocks, language=document.language, extent="full text")
 
     async def _fetch(self, hit: _Hit) -> SourceDocument:
-        """Returns the page as a document, from the cache or the web."""
         url = normalise_url(hit.address)
         known: dict[str, Any] | None = await asyncio.to_thread(self.cache.get, _PAGES, url, _PAGE_TTL)
         if known is not None:
@@ -278,22 +262,12 @@ class WebSearch:
         return sorted(stored, key=lambda i: (-float((asked @ stored[i]).max()), -i))
 
 
-def _read_failure(task: "asyncio.Task[SourceDocument]") -> str:
-    """Returns why the page could not be read; empty if it could be read."""
-    if task.cancelled():
-        return tr("took too long")
-    exc = task.exception()
-    if exc is None:
-        return ""
-    if isinstance(exc, SourceError | DeadlineError):
-        return (str(exc).partition(": ")[2] or str(exc)).rstrip(".")  # the note already names the address
-    raise exc
-
-
-async def search_source(source: Source, query: str, limit: int, domains: Sequence[str] = ()) -> list[SourceResult]:
+async def search_source(
+    source: Source, query: str, limit: int, domains: Sequence[str] = (), since: str = ""
+) -> list[SourceResult]:
     """Returns the source's usable results. Raises ProviderError, also for whatever another package's source raises."""
     try:
-        found = await source.search(query, limit, domains)
+        found = await source.search(query, limit, domains, since)
         return usable_results([clean_result(r) for r in found], limit, domains)
     except ProviderError:
         raise
@@ -320,7 +294,7 @@ def _by_kind(found: Sequence[Sequence[_Hit]]) -> list[list[_Hit]]:
         known = once.setdefault(normalise_url(hit.result.url), hit)
         if hit.result.text and not known.result.text:
             once[normalise_url(hit.result.url)] = hit
-    kinds: dict[SourceKind, list[_Hit]] = {}
+    kinds: dict[EvidenceKind, list[_Hit]] = {}
     for hit in once.values():
         kinds.setdefault(hit.kind, []).append(hit)
     return list(kinds.values())

@@ -1,5 +1,4 @@
-"""Opens the agent (store, indexes, providers), and prepares a run: its default options, its checks and its first
-state."""
+"""Opens the agent (store, indexes, providers), and prepares a run: default options, checks and first state."""
 
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -63,11 +62,8 @@ def reading_limits(settings: Settings) -> ReaderLimits:
 
 
 def open_parts(settings: Settings, build: BuildProviders | None = None) -> AgentParts:
-    """Opens the store and builds the providers, which takes seconds. build: builds the providers in place of
-    `build_providers`.
-
-    Raises SettingsError, StoreError.
-    """
+    """Opens the store and builds the providers, which takes seconds. build: in place of `build_providers`. Raises
+    SettingsError, StoreError."""
     if build is None:
         from agent.runs.build import build_providers  # imports LangGraph, which only a run needs
 
@@ -141,7 +137,7 @@ def default_places(opened: "Runs | AgentParts", person: str = "", before: RunRow
     """
     if before:
         options = RunOptions.from_dict(before.options)
-        return {name: getattr(options, name) for name in ("collections", "web", "domains", "sources", "urls")}
+        return {name: getattr(options, name) for name in ("collections", "web", "domains", "sources", "since", "urls")}
     own = [c for c in opened.store.of(person).collections() if c.documents and c.name != SAMPLES]
     fitting = [c.name for c in own if c.encoder == opened.providers.search.encoder.name]
     return {"collections": tuple(fitting or [c.name for c in own] or [SAMPLES])}
@@ -155,8 +151,7 @@ def default_options(
     before: RunRow | None = None,
     **changes: Any,
 ) -> RunOptions:
-    """Returns a depth's options with `default_places`, the deadline of the settings or a longer one for servers, and
-    the changes."""
+    """Returns a depth's options with `default_places`, the settings' or servers' deadline, and the changes."""
     usual = default_places(opened, person, before)
     if changes.get("sources") or changes.get("domains") or changes.get("collections"):
         usual["urls"] = ()
@@ -172,8 +167,7 @@ def default_options(
 async def first_state(
     question: str, earlier: Sequence[str], answers: Sequence[Answer], providers: Providers
 ) -> RunState:
-    """Returns the graph's first state. It includes the framing unless a chat model frames the question during the run.
-    Raises QuestionError."""
+    """Returns the first state, with the framing unless a chat model frames the question. Raises QuestionError."""
     state = initial_state(question, earlier, answers)
     if providers.english_only and "framing" not in state:
         state["framing"] = await providers.frame(question, state["earlier"])
@@ -195,9 +189,8 @@ async def prepare_run(
 
     earlier: questions, oldest first. answers: reads the thread's answers. in_thread: runs a blocking function in a
     thread. person: whose collections may be searched. Raises QuestionError, UnknownCollectionError,
-    EncoderMismatchError, and SettingsError for invalid options, or if an offline run needs a remote service.
+    EncoderMismatchError, and SettingsError if an offline run needs a remote service.
     """
-    options.check()
     known = providers.models.encoder_languages if providers.english_only else {"all"}
     question = await in_thread(partial(check_question, question, known))
     if not options.web:

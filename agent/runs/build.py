@@ -69,8 +69,7 @@ def build_providers(settings: Settings, store: Store) -> Providers:
 
 
 def _with_chat_models(embedded: Providers, chats: dict[str, ChatModel], *, required: bool) -> Providers:
-    """Returns the providers with chat models; embedded providers replace models that fail, unless the user requires the
-    models."""
+    """Returns the providers with chat models. Embedded providers replace models that fail, unless required."""
     planner, queries, write = (chats[stage] for stage in from_settings.STAGES)
 
     def falling_back(stage: str, model: ChatModel) -> ModelFallback:

@@ -5,17 +5,10 @@ store.
 """
 
 import asyncio
+import contextlib
 import logging
 import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import (
-    AbstractAsyncContextManager,
-    AsyncExitStack,
-    asynccontextmanager,
-    closing,
-    contextmanager,
-    suppress,
-)
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -62,7 +55,7 @@ async def _whole(saver: AsyncSqliteSaver, path: Path, call: Callable[[], Awaitab
         return await asyncio.shield(writing)
     except asyncio.CancelledError:
         while not writing.done():  # a run may be cancelled repeatedly
-            with suppress(asyncio.CancelledError):
+            with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([writing])
         if not writing.cancelled():
             writing.exception()  # retrieves the exception: the run is ending
@@ -74,16 +67,16 @@ async def _or_nothing(saver: AsyncSqliteSaver, path: Path, call: Callable[[], Aw
         try:
             return await call()
         except sqlite3.Error:
-            with suppress(sqlite3.Error):
+            with contextlib.suppress(sqlite3.Error):
                 await saver.conn.rollback()  # a full disk leaves the transaction open
             raise
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def open_file(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
     """Opens the file. Raises StoreError."""
     # This connection keeps other processes from being the last to close the file, which locks it for a moment.
-    with closing(await asyncio.to_thread(_prepared, path)) as first:
+    with contextlib.closing(await asyncio.to_thread(_prepared, path)) as first:
         with checkpoint_errors(path):
             connection = await aiosqlite.connect(path, timeout=BUSY_SECONDS)
         saver = AsyncSqliteSaver(connection)
@@ -95,12 +88,12 @@ async def open_file(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
             yield saver
         finally:
             async with saver.lock:  # waits for a write; closing does not end a transaction
-                with suppress(sqlite3.Error, ValueError):
+                with contextlib.suppress(sqlite3.Error, ValueError):
                     await connection.rollback()
                 await connection.close()
 
 
-@contextmanager
+@contextlib.contextmanager
 def checkpoint_errors(path: Path) -> Iterator[None]:
     """Turns the file's failures into errors with a remedy. Raises StoreError."""
     try:
@@ -129,13 +122,13 @@ def _prepared(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def open_checkpointer(settings: Settings) -> "AbstractAsyncContextManager[BaseCheckpointSaver[Any]]":
+def open_checkpointer(settings: Settings) -> "contextlib.AbstractAsyncContextManager[BaseCheckpointSaver[Any]]":
     """Opens the configured checkpointer. Raises SettingsError, StoreError."""
     url = settings.database_url
     return _postgres(url) if url else open_file(settings.checkpoint_path)
 
 
-@asynccontextmanager
+@contextlib.asynccontextmanager
 async def _postgres(address: str) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
     try:
         import psycopg
@@ -148,7 +141,7 @@ async def _postgres(address: str) -> AsyncIterator["BaseCheckpointSaver[Any]"]:
         raise address_error() from exc
     logging.getLogger("psycopg").setLevel(logging.ERROR)  # it warns of a lost connection, too
     try:
-        async with AsyncExitStack() as stack:
+        async with contextlib.AsyncExitStack() as stack:
             saver = await stack.enter_async_context(AsyncPostgresSaver.from_conn_string(url))
             # Processes that start together on an empty database would make the same tables. They wait without an open
             # statement, for which the making of indexes would wait.

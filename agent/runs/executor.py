@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
@@ -41,12 +42,12 @@ class TableThread:
         self._pool = pool
 
     async def __call__(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._pool, partial(work, *args, **kwargs))
+        run = partial(copy_context().run, work, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._pool, run)
 
 
 class RunCrashedError(RunError):
-    """A bug of Steelman ended the run. kind: the exception's class. The exception's text stays on this machine, because
-    it may quote any text."""
+    """A bug of Steelman ended the run. kind: the exception's class, whose text stays on this machine."""
 
     def __init__(self, message: str, *, hint: str, kind: str) -> None:
         super().__init__(message, hint=hint)
@@ -112,8 +113,7 @@ class RunExecutor:
         self.owner = owner
         self.tasks: dict[str, asyncio.Task[None]] = {}
         self.unrecorded: dict[str, SteelmanError] = {}
-        """Errors by run id, if the end of the run could not be stored, for example on a full disk. `Runs.events` raises
-        them."""
+        """Errors by run id, if the run's end could not be stored, as on a full disk. `Runs.events` raises them."""
         self.on_end: Callable[[str], object] = lambda _: None
         """Called whenever a run ends, with the answer's outcome; if there is no answer, with the run's status."""
         self.turns = asyncio.Semaphore(max_concurrent or sys.maxsize)  # first come, first served

@@ -40,8 +40,8 @@ class Sent(BaseModel):
 
 
 class JobState(BaseModel):
-    """A job's progress. documents: number of documents, None until the files are read. read: documents processed so
-    far. result: the report so far."""
+    """A job's progress. started_at: of the first try. documents: None until the files are read. read: documents so far.
+    result: the report so far."""
 
     id: str = Field(default_factory=lambda: f"j{uuid.uuid4().hex[:12]}")
     collection: str
@@ -76,12 +76,11 @@ class JobTable:
         self._db = database
 
     def add(self, key_id: str, state: JobState, sent: Sent, files: Sequence[BinaryIO], most: int) -> bool:
-        """Stores a job. Returns False if the key has `most` open jobs. Drops the tables that the key's ended jobs still
-        hold."""
+        """Stores a job, or returns False if the key has `most` open jobs. Drops the tables of the key's ended jobs."""
         row = {"id": state.id, "key_id": key_id, "status": "queued", "created_at": state.created_at}
         opened = select(func.count()).where(_OPEN, jobs.c.key_id == key_id)
         with self._db.write() as db:
-            if (db.scalar(opened) or 0) >= most:
+            if (db.scalar(opened) or 0) >= most:  # before up to 25 MB are written
                 return False
             ended = select(jobs.c.id).where(~_OPEN, jobs.c.key_id == key_id)
             db.execute(delete(job_files).where(job_files.c.job_id.in_(ended)))
@@ -91,10 +90,9 @@ class JobTable:
                     values = {"job_id": state.id, "file": number, "part": part, "content": content}
                     db.execute(insert(job_files).values(values))
             take_turn(db, LIMITS_TURN)  # only now, since runs that start wait for it
-            if (db.scalar(opened) or 0) > most:  # another process stored one meanwhile
+            if too_many := (db.scalar(opened) or 0) > most:  # another process on Postgres stored one meanwhile
                 db.rollback()
-                return False
-        return True
+        return not too_many
 
     def repeat(self, row: JobRow, text: dict[str, list[str]]) -> None:
         """Queues an ended job again, to read the tables in `text` with these text columns."""
@@ -127,7 +125,8 @@ class JobTable:
             row = db.execute(oldest.with_for_update(skip_locked=True)).first()
             if row is None:
                 return None
-            state = _job(row).state.model_copy(update={"status": "running", "started_at": utc_now()})
+            state = _job(row).state
+            state = state.model_copy(update={"status": "running", "started_at": state.started_at or utc_now()})
             taken = {"status": "running", "owner": owner, "heartbeat": time.time(), "tries": row.tries + 1}
             db.execute(update(jobs).where(jobs.c.id == row.id).values(taken | {"state": state.model_dump_json()}))
             return _job(db.execute(select(jobs).where(jobs.c.id == row.id)).one())

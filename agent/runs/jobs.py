@@ -45,24 +45,19 @@ Files = Callable[[], Sequence[Path]]
 
 
 class Job:
-    """An upload.
-
-    `stopped` ends the upload between two documents, or inside a file. The job first completes the batch that it is
-    writing.
-    """
+    """An upload. `stopped` ends it between two documents, or inside a file, after the batch that is being written."""
 
     def __init__(self, state: JobState, sent: Sent) -> None:
-        """state: of an earlier process, whose stored documents will be read again and count as stored."""
-        self.sent, was = sent, state.result
+        """state: perhaps of an earlier process, whose stored documents will be read again and count as stored."""
+        self.sent = sent
         self.failure: Exception | None = None
-        self.report = IngestReport(was.stored, was.replaced, unchanged=-was.stored, passages=was.passages)
+        self.report = IngestReport(replaced=state.result.replaced)
         self.state = state.model_copy(update={"read": 0, "failure": None})
         self.stopped, self.future = threading.Event(), Future[None]()
 
     def details(self) -> JobState:
         """Returns the state with the report so far."""
-        result = replace(self.report, unchanged=max(0, self.report.unchanged), seen=set())
-        return self.state.model_copy(update={"result": result})
+        return self.state.model_copy(update={"result": replace(self.report, seen=set())})
 
     def stop(self) -> None:
         """Stops at the next document, or at once if the upload is queued."""
@@ -73,7 +68,7 @@ class Job:
     def work(self, runs: Runs, files: Files) -> None:
         """Stores the documents and sets `state` and `failure`."""
         state = self.state
-        state.status, state.started_at = "running", utc_now()
+        state.status, state.started_at = "running", state.started_at or utc_now()
         try:
             self._store(runs, files)
             state.status = "done"
@@ -83,11 +78,11 @@ class Job:
             state.status, state.failure, self.failure = "failed", RunFailure.of(exc), exc
 
     def _store(self, runs: Runs, files: Files) -> None:
-        """Raises ReadingCancelledError if the upload is stopped, SourceError if nothing in a program's upload is
-        readable, and errors of `ingest`."""
+        """Raises ReadingCancelledError, errors of `ingest`, and SourceError if a program's upload is unreadable."""
         search, report = runs.providers.search, self.report
         ingester = Ingester(runs.store.of(self.sent.person), search, search.encoder)
-        ingester.ingest(self._documents(runs.settings, files), self.state.collection, None, report)
+        documents, begun = self._documents(runs.settings, files), self.state.started_at or ""
+        ingester.ingest(documents, self.state.collection, None, report, begun)
         self.state.documents = self.state.read
         if not (self.sent.page or report.stored or report.unchanged):
             problems = report.problems
@@ -126,8 +121,7 @@ class Job:
 
 
 class Jobs:
-    """The uploads of all callers and persons. A process executes one job at a time, because each uses the processor and
-    the indexes fully."""
+    """All uploads. A process executes one job at a time, because each uses the processor and indexes fully."""
 
     def __init__(self, runs: Runs) -> None:
         self._runs, self._folder = runs, runs.settings.data_dir / "uploads"
@@ -137,11 +131,10 @@ class Jobs:
         self._turn = ThreadPoolExecutor(1, "steelman-job", lower_priority)
         # Slow files must not block the event loop's few threads.
         self._threads = ThreadPoolExecutor(8, "steelman-uploads", lower_priority)
-        # A killed server left these uploads, and earlier versions of the page.
-        for left in (*self._folder.glob("j*"), *self._folder.glob("page/*")):
+        for left in self._folder.glob("j*"):  # of a killed server
             with contextlib.suppress(OSError):
                 if time.time() - left.stat().st_mtime > _LEFT_SECONDS:
-                    shutil.rmtree(left) if left.is_dir() else left.unlink()
+                    shutil.rmtree(left)
 
     def open(self) -> float:
         """Returns the number of active and queued jobs of all processes; NaN without a database."""
@@ -251,10 +244,12 @@ class Jobs:
             with contextlib.suppress(StoreError):  # another process then takes the job once its heartbeat is stale
                 ending = row.id, owner, job.details(), left, counts, kept
                 await asyncio.shield(self._in_thread(self.table.end, *ending))
-        _log(job, row.key_id)
+        if job.failure and not isinstance(job.failure, SteelmanError):
+            _LOG.error("job %s failed", row.id, exc_info=job.failure)
+        facts = {"job": row.id, "status": job.state.status, "key": row.key_id}
+        _LOG.info("job %s is %s", row.id, job.state.status, extra=facts)
 
     async def _follow(self, job: Job, row: JobRow, folder: Path, owner: str) -> None:
-        """Executes a job in its thread, and stores its progress."""
 
         def unpacked() -> list[Path]:
             if row.tries > MOST_TRIES:
@@ -273,10 +268,3 @@ class Jobs:
         finally:
             job.stopped.set()
             await asyncio.wait([ended], timeout=_CLOSING_SECONDS)
-
-
-def _log(job: Job, key_id: str) -> None:
-    if job.failure and not isinstance(job.failure, SteelmanError):
-        _LOG.error("job %s failed", job.state.id, exc_info=job.failure)
-    facts = {"job": job.state.id, "status": job.state.status, "key": key_id}
-    _LOG.info("job %s is %s", job.state.id, job.state.status, extra=facts)

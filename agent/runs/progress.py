@@ -103,7 +103,7 @@ class RunProgress:
             case "queued":
                 return tr("Waiting behind {questions}.", questions=count(data["ahead"], "question"))
             case "framed":
-                return tr("Read as: {question}", question=self.neutral)
+                return tr("Understood as: {question}", question=self.neutral)
             case "sides":
                 return tr("Sides: {sides}", sides=" · ".join(side.name for side in self.sides.values()))
             case "found":

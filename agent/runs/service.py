@@ -84,16 +84,16 @@ class Runs:
         # Providers may hang and must not block all default threads.
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_THREADS, "steelman", lower_priority))
         async with AsyncExitStack() as opening:
-            self._in_thread = TableThread(opening.enter_context(ThreadPoolExecutor(1, "steelman-runs")))
+            self.in_thread = TableThread(opening.enter_context(ThreadPoolExecutor(1, "steelman-runs")))
             self.parts = await asyncio.to_thread(open_parts, self.settings, self._build)
             opening.push_async_callback(self.parts.aclose)
             self.database, self.providers = self.parts.database, self.parts.providers
             self.store = self.parts.store.of("")  # without anybody's private collections
             self.run_store = RunStore(self.database)
-            saver = await opening.enter_async_context(open_checkpointer(self.settings))
-            self._graph = build_graph(self.providers, saver)
+            self._saver = await opening.enter_async_context(open_checkpointer(self.settings))
+            self._graph = build_graph(self.providers, self._saver)
             self.notices = await opening.enter_async_context(open_notices(self.settings.database))
-            given = self._graph, self.providers, self.run_store, self._in_thread
+            given = self._graph, self.providers, self.run_store, self.in_thread
             owner = f"{WORKERS if self.role == 'worker' else ''}{uuid.uuid4().hex}"
             self.executor = RunExecutor(*given, self._max_concurrent, owner)
             self._stack = opening.pop_all()
@@ -102,13 +102,10 @@ class Runs:
     async def __aexit__(self, *exc: object) -> None:
         self.database.patient = False
         try:
-            with contextlib.suppress(StoreError):  # a run that is not released is free once its heartbeat is stale
-                for run_id in list(self.executor.tasks):
-                    await self.cancel(run_id)
-                # Includes runs whose start was interrupted.
-                await self._in_thread(self.run_store.cancel_owned, self.executor.owner)
-        finally:
             await self.executor.stop()
+            with contextlib.suppress(StoreError):  # a run that is not released is free once its heartbeat is stale
+                await self.in_thread(self.run_store.cancel_owned, self.executor.owner)  # whose start was interrupted
+        finally:
             await self._stack.aclose()
 
     async def start(
@@ -119,23 +116,27 @@ class Runs:
         person: str = "",
         by: str = "",
         record: RecordRun = lambda *_: None,
+        *,
+        apart: bool = False,
     ) -> str:
         """Starts a run and returns its id at once.
 
         thread: the id of any run in the thread that the question follows up. person: the run's owner; by default the
         thread's owner. by: time (ISO, UTC); later answers are ignored, so that 'against 2' means the number 2 on the
-        reader's screen. record: see `RunStore.create`. Raises as `prepare_run` does.
+        reader's screen. record: see `RunStore.create`. apart: the run follows up the thread, but opens a thread of its
+        own. Raises as `prepare_run` does.
         """
         options = options or RunOptions.of()
         run_id = uuid.uuid4().hex[:12]
         before = await self.run(thread) if thread else None
         thread, person = (before.thread, person or before.person) if before else (run_id, person)
-        answers, in_thread = partial(self._answers_before, thread, person, by), self._in_thread
+        answers, in_thread = partial(RunStore(self.database, person).thread_answers, thread, by), self.in_thread
         state = await prepare_run(
             question, options, self.providers, options.earlier, answers, in_thread=in_thread, person=person
         )
-        given = run_id, thread, state["question"], options.to_dict(), self._owner, person, by, record
-        await self._in_thread(self.run_store.create, *given)
+        follows, thread = (thread, run_id) if apart else ("", thread)
+        given = run_id, thread, state["question"], options.to_dict(), self._owner, person, by, record, follows
+        await self.in_thread(self.run_store.create, *given)
 
         async def begin() -> tuple[Any, Any]:
             return state, graph_config(run_id)
@@ -146,16 +147,15 @@ class Runs:
 
     @property
     def _owner(self) -> str:
-        """The owner of the runs that this process starts or continues."""
         return WORKERS if self.role == "door" else self.executor.owner
 
     async def take(self) -> bool:
         """Executes the oldest run that waits for a worker, from where its last worker stopped. Returns False if no run
         waits. A run that ended several workers fails."""
-        run = await self._in_thread(self.run_store.claim_next, self.executor.owner, list(self.executor.tasks))
+        run = await self.in_thread(self.run_store.claim_next, self.executor.owner, list(self.executor.tasks))
         if run is None:
             return False
-        resumed = (await self._in_thread(self.run_store.last_data, "resumed", [run.id])).get(run.id, {})
+        resumed = (await self.in_thread(self.run_store.last_data, "resumed", [run.id])).get(run.id, {})
         if run.owner != WORKERS:
             resumed["workers"] = resumed.get("workers", 0) + 1
             await self.executor.record(run.id, "resumed", resumed)
@@ -177,7 +177,7 @@ class Runs:
         tasks = list(self.executor.tasks)
         if self.role == "alone":
             return tasks.index(run_id) if run_id in tasks else 0
-        return await self._in_thread(self.run_store.waiting, (await self.run(run_id)).created_at)
+        return await self.in_thread(self.run_store.waiting, (await self.run(run_id)).created_at)
 
     @property
     def at_work(self) -> frozenset[str]:
@@ -186,15 +186,15 @@ class Runs:
 
     async def run(self, run_id: str) -> RunRow:
         """Returns the run by its id or an unambiguous prefix. Raises UnknownRunError."""
-        return await self._in_thread(self.run_store.get, run_id)
+        return await self.in_thread(self.run_store.get, run_id)
 
     async def recent_events(self, run_id: str, after: int = 0) -> list[RunEvent]:
         """Returns the events with numbers above `after`."""
-        return await self._in_thread(self.run_store.events, run_id, after)
+        return await self.in_thread(self.run_store.events, run_id, after)
 
     async def failures(self, run_ids: Sequence[str]) -> dict[str, RunFailure]:
         """Returns the failures by run id."""
-        kept = await self._in_thread(self.run_store.last_data, "failed", run_ids)
+        kept = await self.in_thread(self.run_store.last_data, "failed", run_ids)
         return {run_id: RunFailure(**data) for run_id, data in kept.items()}
 
     async def events(self, run_id: str, after: int = 0) -> AsyncIterator[RunEvent]:
@@ -209,11 +209,11 @@ class Runs:
             for event in await outlast(partial(self.recent_events, run.id, after)):
                 after = event.number
                 yield event
-            if run.status != "running" and not run.interrupted:
+            if run.status != "running":
                 return
             if exc := self.executor.unrecorded.get(run.id):
                 raise exc
-            if run.interrupted and run.id not in self.at_work:  # its heartbeats may wait for the database
+            if run.abandoned and run.id not in self.at_work:  # its heartbeats may wait for the database
                 hint = f"Go on with it: `{resume_command(run.id)}`."
                 raise RunAbandonedError(f"the process that worked on run {run.id} is gone.", hint=hint)
             await self.notices.wait(change)
@@ -242,7 +242,7 @@ class Runs:
         """Stops the run, whichever process works on it. Returns False if the run had already ended."""
         run = await self.run(run_id)
         here = run.id in self.at_work
-        stopped = await self._in_thread(self.run_store.mark_cancelled, run.id)
+        stopped = await self.in_thread(self.run_store.mark_cancelled, run.id)
         await self.executor.cancel(run.id)
         if here and stopped:
             self.executor.on_end("cancelled")
@@ -267,7 +267,7 @@ class Runs:
         if not options.web:
             self.providers.check_offline()
         given = {} if sides is None else {"sides": sides}
-        claimed = await self._in_thread(self.run_store.claim, run.id, self._owner, given)
+        claimed = await self.in_thread(self.run_store.claim, run.id, self._owner, given)
         if claimed and self.role != "door":
             self.executor.launch(run.id, partial(self._continuation, run, sides), options)
         return run.id
@@ -275,27 +275,29 @@ class Runs:
     async def evidence(self, run_id: str) -> list[JudgedPassage]:
         """Returns the passages judged so far; none if the run has no local checkpoints. Raises UnknownRunError."""
         state = await self.state((await self.run(run_id)).id)
-        return judged_pairs(state, await asyncio.to_thread(self.providers.passages, judged_passages(state)))
+        own_sentences = state.get("own_sentences", {})
+        return judged_pairs(
+            state, await asyncio.to_thread(self.providers.passages, judged_passages(state), own_sentences)
+        )
 
     async def retrieved(self, run_id: str) -> Retrieved:
-        """Returns a finished run's passages by side. Raises as `answer` does, and RunForgottenError without
-        checkpoints."""
+        """Returns a finished run's passages by side. Raises as `answer`, and RunForgottenError without checkpoints."""
         answer = await self.answer(run_id)
         state = await self.state(answer.run_id)
         if not state:
             raise RunForgottenError(f"what run {answer.run_id} found for each side is not kept any more.")
-        return retrieved_result(answer, state, await asyncio.to_thread(self.providers.passages, chosen_passages(state)))
+        chosen, own_sentences = chosen_passages(state), state.get("own_sentences", {})
+        return retrieved_result(answer, state, await asyncio.to_thread(self.providers.passages, chosen, own_sentences))
 
     async def delete(self, *run_ids: str) -> None:
         """Deletes the runs with checkpoints, events, answers and pages. Raises RunBusyError, UnknownRunError."""
-        saver = cast("BaseCheckpointSaver[Any]", self._graph.checkpointer)
         whole = [(await self.run(run_id)).id for run_id in run_ids]
-        await delete_runs(whole, self.run_store, saver, self._in_thread)
+        await delete_runs(whole, self.run_store, self._saver, self.in_thread)
 
     async def delete_thread(self, thread: str, person: str | None = None) -> None:
         """Deletes all runs of the thread. person: deletes only this person's runs. Deletes nothing if one of the runs
         is busy. Raises RunBusyError, UnknownRunError."""
-        found = [r for r in await self._in_thread(self.run_store.thread, thread) if person in (None, r.person)]
+        found = [r for r in await self.in_thread(self.run_store.thread, thread) if person in (None, r.person)]
         if not found:
             raise UnknownRunError(f"there is no thread '{thread}'.", hint="See the last runs: `python -m agent runs`.")
         await self.delete(*(run.id for run in found))
@@ -304,11 +306,6 @@ class Runs:
         """Returns the state of the run with this whole id; empty if the run has no checkpoints."""
         return cast(RunState, (await self._graph.aget_state(graph_config(run_id))).values)
 
-    def _answers_before(self, thread: str, person: str, asked_at: str = "") -> list[Answer]:
-        """Returns the thread's answers visible to the person, oldest first. asked_at: time (ISO, UTC); later answers
-        are left out."""
-        return RunStore(self.database, person).thread_answers(thread, asked_at)
-
     async def _continuation(self, run: RunRow, sides: list[dict[str, Any]] | None) -> tuple[Any, Any]:
         """Returns the graph's input and the checkpoint to continue from."""
         from langgraph.types import Command
@@ -316,10 +313,11 @@ class Runs:
         state = await self._graph.aget_state(graph_config(run.id))
         if state.values.get("version") != STATE_VERSION:
             # No stage has ended, the checkpoints are gone, or an older version wrote them.
-            await cast("BaseCheckpointSaver[Any]", self._graph.checkpointer).adelete_thread(run.id)
-            started = (await self._in_thread(self.run_store.last_data, "started", [run.id])).get(run.id, {})
+            await self._saver.adelete_thread(run.id)
+            started = (await self.in_thread(self.run_store.last_data, "started", [run.id])).get(run.id, {})
             by = started.get("by") or run.created_at
-            answers = await self._in_thread(self._answers_before, run.thread, run.person, by)
+            thread = started.get("follows") or run.thread
+            answers = await self.in_thread(RunStore(self.database, run.person).thread_answers, thread, by)
             earlier = RunOptions.from_dict(run.options).earlier
             return await first_state(run.question, earlier, answers, self.providers), graph_config(run.id)
         if not state.next and any(task.error for task in state.tasks):
@@ -339,8 +337,7 @@ async def open_runs(
     build: BuildProviders | None = None,
     role: Role = "alone",
 ) -> AsyncIterator[Runs]:
-    """Opens the service and indexes the samples. offline: send no request off this machine. warm: load all models
-    now."""
+    """Opens the service and indexes the samples. offline: no request leaves this machine. warm: load all models now."""
     given = {"build": build} if build else {}
     async with Runs(settings or load_settings(), max_concurrent=max_concurrent, role=role, **given) as runs:
         if offline:

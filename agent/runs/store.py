@@ -11,7 +11,7 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, Connection, Update, delete, func, insert, null, select, true, update
 
 from agent.answer.corrections import Corrections, apply_corrections
-from agent.answer.model import Answer
+from agent.answer.model import Answer, answer_from_json
 from tools.errors import RunBusyError, UnknownRunError
 from tools.store.database import AnyRow, Database
 from tools.store.notices import notify
@@ -64,24 +64,18 @@ class RunHealth:
 
     @property
     def held(self) -> bool:
-        """Whether a process works on the run or has not released it. A heartbeat far in the future does not count,
-        because the clock was set back."""
+        """Whether a process holds the run. A heartbeat far in the future, after the clock was set back, is none."""
         return self.heartbeat is not None and abs(time.time() - self.heartbeat) <= STALE_SECONDS
 
     @property
     def abandoned(self) -> bool:
-        """Whether the run's status is running without a process. Some worker continues a worker's run."""
+        """Whether the run's process ended before the run; it can be resumed. Some worker continues a worker's run."""
         return self.status == "running" and not self.held and not (self.owner or "").startswith(WORKERS)
-
-    @property
-    def interrupted(self) -> bool:
-        """Whether the run's process ended before the run; it can be resumed. Earlier versions marked it cancelled."""
-        return self.abandoned or (self.status == "cancelled" and self.error is not None)
 
     @property
     def state(self) -> str:
         """The status in words."""
-        return "interrupted" if self.interrupted else self.status
+        return "interrupted" if self.abandoned else self.status
 
 
 @dataclass(frozen=True)
@@ -101,7 +95,7 @@ class RunRow(RunHealth):
     @cached_property
     def answer(self) -> Answer | None:
         """The answer with the corrections."""
-        return apply_corrections(Answer.model_validate_json(self.stored), self.moves) if self.stored else None
+        return apply_corrections(answer_from_json(self.stored), self.moves) if self.stored else None
 
 
 RecordRun = Callable[[Connection, str], None]
@@ -122,14 +116,16 @@ class RunStore:
         person: str = "",
         by: str = "",
         record: RecordRun = lambda *_: None,
+        follows: str = "",
     ) -> None:
         """Stores a new run and its first event. by: see `Runs.start`. record: stores more in the same transaction; if
-        it raises, there is no run."""
+        it raises, there is no run. follows: another thread that the question follows up."""
         row = {"id": run_id, "thread": thread, "question": question, "options": json.dumps(options), "person": person}
         row |= {"status": "running", "created_at": utc_now()}
         with self.database.write() as db:
             db.execute(insert(runs).values(row | _worked_on(owner)))
-            _append(db, run_id, "started", {"question": question} | ({"by": by} if by else {}))
+            given = {"question": question, "by": by, "follows": follows}
+            _append(db, run_id, "started", {name: value for name, value in given.items() if value})
             if owner == WORKERS and (ahead := _waiting(db) - 1):
                 _append(db, run_id, "queued", {"ahead": ahead})
             record(db, run_id)
@@ -140,8 +136,10 @@ class RunStore:
         begins = func.substr(runs.c.id, 1, len(run_id)) == run_id
         rows = self.database.rows(seen.where(runs.c.id == run_id)) or self.database.rows(seen.where(begins))
         if len(rows) != 1 or not run_id:
-            what = "several runs begin" if len(rows) > 1 else "there is no run that begins"
-            raise UnknownRunError(f"{what} with '{run_id}'.", hint="See the last ones: `python -m agent runs`.")
+            hint = "See the last ones: `python -m agent runs`."
+            if len(rows) > 1:
+                raise UnknownRunError(f"several runs begin with '{run_id}'.", hint=hint)
+            raise UnknownRunError(f"there is no run that begins with '{run_id}'.", hint=hint)
         return self._corrected(rows[0])
 
     def _corrected(self, row: AnyRow) -> RunRow:
@@ -213,10 +211,7 @@ class RunStore:
         answer: str | None = None,
         error: str | None = None,
     ) -> bool:
-        """Records the end with a last event and releases the run.
-
-        Returns False if the run was cancelled or taken over meanwhile.
-        """
+        """Records the end with a last event and releases the run. Returns False if it is not the owner's any more."""
         end = {"status": status, "finished_at": utc_now(), "answer": answer, "error": error}
         with self.database.write() as db:
             ended = db.execute(update(runs).where(_owned(run_id, owner)).values(end)).rowcount == 1
@@ -286,7 +281,6 @@ def _released(owner: str) -> Update:
 
 
 def _worked_on(owner: str) -> dict[str, Any]:
-    """The columns of a run with a new owner."""
     return {"owner": owner, "heartbeat": None if owner == WORKERS else time.time()}
 
 
@@ -303,8 +297,7 @@ def _for_workers() -> ColumnElement[bool]:
 
 
 def _append(db: Connection, run_id: str, kind: str, data: dict[str, Any], at: float | None = None) -> None:
-    """Adds the run's next event. The transaction has changed or locked the run's row, so no other one adds the same
-    number."""
+    """Adds the run's next event. The transaction holds the run's row, so no other one adds the same number."""
     e = events.c
     if at and db.scalar(select(e.number).where(e.run_id == run_id, e.at == at, e.kind == kind)):
         return

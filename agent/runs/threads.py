@@ -29,8 +29,7 @@ class ThreadStore:
         self._db, self._person = database, person
 
     def latest(self, limit: int, words: str = "") -> list[RunThread]:
-        """Returns the last threads whose name or questions contain each of the words, newest activity first, without
-        deleted ones."""
+        """Returns the threads whose name or questions contain each of the words, newest first, without deleted ones."""
         r, seen, order = runs.c, visible_runs(self._person), (runs.c.created_at, runs.c.id)
         later = func.coalesce(r.finished_at, "")
         mine = partial(Over, partition_by=r.thread)

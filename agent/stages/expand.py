@@ -74,8 +74,7 @@ async def expand(providers: Providers, state: RunState, runtime: Runtime[RunOpti
 
 
 async def expand_by_rules(models: Models, framing: FramingState, passages: Sequence[Passage]) -> list[Perspective]:
-    """Returns the answers that the question names. For an open question it returns the answers that passages
-    propose."""
+    """Returns the answers that the question names; for an open question, the answers that passages propose."""
     if framing["form"] == "counter":
         name = ANSWERS["polar"][1]
         statement = f"{name}: {framing.get('claim', '')}"
@@ -175,8 +174,7 @@ def _lead_element(lead: Sentence) -> str:
 
 
 class ContrarySide(BaseModel):
-    """A model's reply: the side that contradicts a statement. english: the statement in English, if the question is in
-    another language."""
+    """A model's reply: the side that contradicts a statement. english: for a question in another language."""
 
     name: str = Field(max_length=80)
     statement: str = Field(min_length=1, max_length=400)
@@ -267,8 +265,7 @@ def with_embedded_plan(fallback: ModelFallback, by_chat: Planner, frame: Framer,
 
 
 async def _kind(models: Models, planned: PlannedQuestion, asked: str, model: str) -> Kind:
-    """Returns the kind of question that the model named. If the model overlooked that the question has sides, the
-    classifier's kind is returned.
+    """Returns the kind of question that the model named, or the classifier's if the model overlooked the sides.
 
     asked: the user's question; empty if it is not English. Raises ProviderReplyError if the user's question has sides
     but the model's question has none.
@@ -314,9 +311,15 @@ async def _sides(
         chosen.append(_perspective(answer["id"], nearest, answer["contrary"]) if nearest else answer)
     kept: list[int] = []
     for i, side in enumerate(sides):
+        if side.stance != "other" and framing["form"] in ANSWERS:
+            continue
         near_kept = (j for j in kept if framing["form"] != "choice" and vectors[i] @ vectors[j] >= limits.SAME_SIDE)
-        same = (same_polarity(side.english, sides[j].english) for j in near_kept)
-        if (side.stance == "other" or framing["form"] not in ANSWERS) and not any(same):
+        if same := next((sides[j] for j in near_kept if same_polarity(side.english, sides[j].english)), None):
+            names = {"name": side.name or side.statement, "other": same.name or same.statement}
+            current_log().note(
+                "scope", tr("‘{name}’ is not a side of its own: it is nearly the same as ‘{other}’.", **names)
+            )
+        else:
             kept.append(i)
             chosen.append(_perspective(f"p{len(chosen) + 1}", side.model_copy(update={"stance": "other"})))
     if len(chosen) < (1 if framing["form"] == "open" else 2):
@@ -325,8 +328,7 @@ async def _sides(
 
 
 async def counter_by_chat(model: ChatModel, framing: FramingState, _: Sequence[Passage]) -> list[Perspective]:
-    """Returns the side that contradicts a follow-up's claim. Raises ProviderReplyError if the model only repeats the
-    claim."""
+    """Returns the side that contradicts a follow-up's claim. Raises ProviderReplyError if it repeats the claim."""
     claim = framing.get("claim", "")
     reply = await ask_model(
         model,
@@ -413,8 +415,7 @@ def reviewed_perspectives(edited: object, planned: Sequence[Perspective] = ()) -
 
 
 def _reviewed_perspective(number: int, edited: object, named: set[str]) -> Perspective:
-    """Returns the perspective that a person edited. number: its position, from 1. A perspective without an id gets a
-    new id that is not in `named`."""
+    """Returns the perspective that a person edited. number: from 1. named: ids that a new id must not repeat."""
     given = edited if isinstance(edited, dict) else {}
     statement = " ".join(str(given.get("statement") or "").split())
     if not statement:

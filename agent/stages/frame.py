@@ -6,6 +6,7 @@ A small classifier does both. A chat model, if one is set, does both and plans t
 import asyncio
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +20,7 @@ from agent.stage_interfaces import Planner, Providers, WebResults
 from agent.stages.stage import report, run_id, stage
 from agent.state import FramingState, RunState, asked_query
 from tools.budget import current_log, in_time, share_of_time
-from tools.errors import DeadlineError, NoSourceError, SteelmanError, StoreDownError
+from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreDownError
 from tools.language.identification import question_language, reads_as_english
 from tools.language.question import ANSWERS, is_standalone_question
 from tools.language.sentences import is_no_prose, passage_sentences
@@ -31,7 +32,9 @@ from tools.translation import speaking, tr
 @stage("frame")
 async def frame(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     options = run_options(runtime)
-    read = await _read_pages(providers, state["question"], options) if options.urls else WebResults()
+    read, most = WebResults(), max(1, options.max_passages // max(1, len(options.urls)))
+    if options.urls:
+        read = await providers.web.read(run_id(), options.urls, state["question"], most)
     if providers.plan and "framing" not in state:
         update = await _plan_update(providers, providers.plan, state, options)
         check_answerable(update["framing"]["form"], state["question"])
@@ -40,19 +43,14 @@ async def frame(providers: Providers, state: RunState, runtime: Runtime[RunOptio
         alone = not state["earlier"] and options.own_collections == (SAMPLES,) and not providers.sources(options)
         update = RunState(framing=await _as_sample_question(providers, framing) if alone else framing)
     framing = update["framing"]
+    if options.urls and framing.get("language"):  # the typed words chose passages, and pages may be in English
+        with suppress(ProviderError):
+            await providers.web.read(run_id(), options.urls, asked_query(framing), most)
     with speaking(framing.get("language", "")):
         for url, why in read.unread.items():
             current_log().note("skipped", tr("Not read: {problem}", problem=f"{url} ({why})."))
     report(runtime, "framed", neutral=framing.get("asked") or framing["question"], focus=framing["focus"])
     return RunState(**{**update, "counts": {"pages": read.new}})
-
-
-async def _read_pages(providers: Providers, question: str, options: RunOptions) -> WebResults:
-    """Reads the run's given pages. Raises ProviderDownError if none can be read."""
-    if providers.web is None:
-        raise NoSourceError("no pages can be read here: these providers have no reader of web pages.")
-    most = max(1, options.max_passages // len(options.urls))
-    return await providers.web.read(run_id(), options.urls, question, most)
 
 
 async def _as_sample_question(providers: Providers, framing: FramingState) -> FramingState:
@@ -74,8 +72,7 @@ async def _as_sample_question(providers: Providers, framing: FramingState) -> Fr
 
 
 async def _plan_update(providers: Providers, plan: Planner, state: RunState, options: RunOptions) -> RunState:
-    """Returns the chat model's framing and perspectives. The results of the search before the plan are included if the
-    model's question gives the same query."""
+    """Returns the chat model's framing and perspectives, and the results of the search before the plan if they fit."""
     question, earlier = state["question"], state.get("earlier", [])
     query = asked_query(await providers.frame(question, earlier))
     leads, ids, late = list[Sentence](), list[int](), ""
@@ -124,8 +121,7 @@ async def frame_by_classifier(models: Models, question: str, earlier: Sequence[s
     """Classifies a question by its words and its vector.
 
     A question in another language is looked up; `check_question` lets it pass if the encoder reads that language. In a
-    thread, a question that is understandable alone stays as it is. Any other question becomes the focus of the thread's
-    question and is looked up.
+    thread, a question that needs its thread becomes the focus of the thread's question and is looked up.
     """
     if models.encoder_languages and question and await asyncio.to_thread(question_language, question):
         return FramingState(form="plain", question=question, alternatives=[], focus="")

@@ -6,6 +6,7 @@ perspectives take turns. A second round judges only new passages.
 
 import asyncio
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from agent.evidence.coverage import (
     filter_passages,
     judged_evidence,
     originals_of,
+    own_sentences_of,
     paraphrase_groups,
     similarity_to,
 )
@@ -29,13 +31,13 @@ from agent.options import RunOptions, run_options
 from agent.providers.inference import CachedJudge
 from agent.stage_interfaces import Providers
 from agent.stages.stage import fall_back_to_own_judge, report, run_id, stage
-from agent.state import OTHER_WAYS, Coverage, Perspective, RunState, contrary_statements, judge_form, merge_scores
+from agent.state import OTHER_WAYS, Coverage, Perspective, RunState, by_key, contrary_statements, judge_form
 from tools.budget import NOT_ALL_JUDGED, current_budget, current_log
 from tools.errors import JudgeError, ProviderDownError, as_sentence
 from tools.language.lexicon import count
 from tools.models.judges.judge import JudgedSide, PassageVerdicts
 from tools.net.http import is_local
-from tools.passages import Passage, interleave
+from tools.passages import Passage, interleave, shortened
 from tools.translation import mark, tr
 
 ENGLISH_JUDGE = mark("The built-in judge reads English only, so it reads sources in English for the sides in English.")
@@ -45,7 +47,7 @@ _SOON = 1.0  # seconds; with less time left, the time counts as used up
 @stage("judge")
 async def judge(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
     counts = state.get("counts", {})
-    if providers.web and providers.web.required and counts.get("web_failed") and not counts.get("web_answered"):
+    if providers.web.required and counts.get("web_failed") and not counts.get("web_answered"):
         problem = next((f["message"] for f in state["notes"] if f["stage"] == "web"), "")
         raise ProviderDownError(f"{as_sentence(problem)} Mend it and ask again, or unset STEELMAN_WEB.")
     name = _active_judge(providers, state, run_options(runtime))
@@ -61,20 +63,19 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
     """Returns the state update with the scores of the named judge. Scores of another judge are discarded."""
     options, judge = run_options(runtime), providers.models.judge(name)
     state, afresh = _with_other_ways(judge, state), state.get("scored_by", name) != name
-    perspectives = state["perspectives"]
-    known = {} if afresh else state.get("support", {})
+    perspectives, known = state["perspectives"], {} if afresh else state.get("support", {})
     put: Any = Overwrite if afresh else lambda scores: scores
     limit = _passage_budget(judge, perspectives, options)
     whole = await asyncio.to_thread(_small_collections, providers, options, perspectives[0]["statement"], limit)
     ids = list(dict.fromkeys([*interleave(state["candidates"].get(p["id"], []) for p in perspectives), *whole.ids]))
-    passages, foreign = _readable(providers, state, judge.name, await asyncio.to_thread(providers.passages, ids))
-    originals = originals_of(passages)
+    readable, foreign = await asyncio.to_thread(_readable, providers, state, judge.name, ids)
+    passages, originals, own_sentences = await asyncio.to_thread(_without_repeated_sentences, readable, known)
     wanted, asked = _unjudged(ids, originals, known, limit)
     verdicts = await _read(judge, state, [passages[i] for i in asked], any(known.values()))
     if judge.answer_note:
         current_log().note("scope", judge.answer_note)
     fresh = _by_side(perspectives, asked, verdicts.support)
-    support, judged = merge_scores(known, fresh), len({i for scores in fresh.values() for i in scores})
+    support, judged = by_key(operator.or_)(known, fresh), len({i for scores in fresh.values() for i in scores})
     opposed = _by_side(perspectives, asked, verdicts.opposition)
     coverage = await _coverage(providers, perspectives, support, judge.threshold, passages, originals)
     perspectives = [p for p in perspectives if p["id"] != OTHER_WAYS or coverage[OTHER_WAYS]["ids"]]
@@ -86,6 +87,7 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
         support=put(fresh),
         opposition=put(opposed),
         off_question=put(await _off_question(providers, state, asked, verdicts, judge.threshold)),
+        own_sentences=own_sentences,
         candidates={p: sorted(whole.ids, key=lambda i: -s.get(i, 0.0)) for p, s in support.items()},
         to_search="all" if not whole.ids else "web" if web_left else "nothing",
         coverage=coverage,
@@ -100,10 +102,11 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
 
 
 def _readable(
-    providers: Providers, state: RunState, judge: str, passages: dict[int, Passage]
+    providers: Providers, state: RunState, judge: str, ids: Sequence[int]
 ) -> tuple[dict[int, Passage], dict[str, str]]:
     """Returns the passages that the judge can read, and titles of the other documents with their languages. The
     embedded judge reads English only; for a question in another language a note says so."""
+    passages = providers.passages(ids, state.get("own_sentences", {}))
     if judge != providers.models.own_judge.name or not state["framing"].get("language"):
         return passages, {}
     current_log().note("scope", tr(ENGLISH_JUDGE))
@@ -112,11 +115,21 @@ def _readable(
     return kept, {p.title or p.document_id: p.language for p in foreign.values()}
 
 
+def _without_repeated_sentences(
+    passages: dict[int, Passage], known: Mapping[str, Mapping[int, float]]
+) -> tuple[dict[int, Passage], dict[int, int], dict[int, str]]:
+    """Shortens near-copies to their own sentences, except those that an earlier round judged whole. Returns all
+    passages, their originals, and the own sentences."""
+    judged = {i for scores in known.values() for i in scores}
+    own = {i: text for i, text in own_sentences_of(passages).items() if i not in judged}
+    passages = passages | {i: shortened(passages[i], text) for i, text in own.items()}
+    return passages, originals_of(passages), own
+
+
 def _unjudged(
     ids: Sequence[int], originals: Mapping[int, int], known: Mapping[str, Mapping[int, float]], limit: int
 ) -> tuple[list[int], list[int]]:
-    """Returns (passages without a verdict, passages to judge now). Copies occur once. limit: passages that the run may
-    judge in total."""
+    """Returns (passages without a verdict, passages to judge now), without copies. limit: of the whole run."""
     done = {originals.get(i, i) for scores in known.values() for i in scores}
     wanted = [i for i in dict.fromkeys(originals[i] for i in ids if i in originals) if i not in done]
     return wanted, wanted[: max(0, limit - len(done))]

@@ -1,7 +1,6 @@
-"""Lookup: answers without sides, with the sources' own sentences, best first.
+"""Lookup: answers a question of fact, and a follow-up without sides or claims, with the sources' best sentences.
 
-If a chat model is set, it picks the sentences. If it finds none that fits, it gets sentences of more passages. Three
-kinds of text come here: a question of fact, a follow-up without sides, and a follow-up whose sides found nothing.
+If a chat model is set, it picks the sentences. If it finds none that fits, it gets sentences of more passages.
 """
 
 import asyncio
@@ -52,8 +51,7 @@ _FOLLOW_UP, _FACT = _Ranking(0.43, 0.085, 0.2, 0.1, most=1), _Ranking(0.5, 0.0, 
 
 
 class _LookupResult(NamedTuple):
-    """parts: sentences to show, best first. read: all sentences that were ranked or shown to a model. left: the
-    passages found."""
+    """parts: sentences to show, best first. read: all ranked sentences, or those that a model saw. left: passages."""
 
     parts: list[FactQuote]
     read: list[FactQuote]
@@ -83,7 +81,7 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     return RunState(
         perspectives=state.get("perspectives", []),
         drafts=[
-            Claim(perspective="", text=p.text, shown=p.shown, passages=[p.passage.id], support=0.0, role="also")
+            Claim(perspective="", text=p.text, shown=p.edited, passages=[p.passage.id], support=0.0, role="also")
             for p in found.parts
         ],
         candidates={"": found.left.ids},
@@ -99,7 +97,7 @@ async def _search_sources(providers: Providers, framing: FramingState, options: 
     """Searches the internet with the question; the lookup then ranks what was read."""
     for why in providers.not_asked(options):
         current_log().note("skipped", why)
-    if providers.web is None or not providers.sources(options):
+    if not providers.sources(options):
         return WebResults()
     queries = list(dict.fromkeys([framing["focus"] or framing["question"], asked_query(framing)]))
     with share_of_time(limits.LOOKUP_SEARCH):

@@ -27,7 +27,8 @@ async def requery(providers: Providers, state: RunState, runtime: Runtime[RunOpt
     uncovered = uncovered_perspectives(state)
     planned: dict[str, list[str]] = {}
     best = {p["id"]: _best(state, p) for p in uncovered}
-    passages = await asyncio.to_thread(providers.passages, {i for ids in best.values() for i in ids})
+    found, own_sentences = {i for ids in best.values() for i in ids}, state.get("own_sentences", {})
+    passages = await asyncio.to_thread(providers.passages, found, own_sentences)
 
     async def plan(perspective: Perspective) -> None:
         own = perspective["id"]
@@ -43,8 +44,7 @@ async def requery(providers: Providers, state: RunState, runtime: Runtime[RunOpt
 
 
 def _best(state: RunState, perspective: Perspective) -> list[int]:
-    """Returns the passages that support the perspective best. Passages that support the opposing side more are left
-    out."""
+    """Returns the passages that support the perspective best, and no opposing side more."""
     support = state.get("support", {})
     own = favouring_passages(support.get(perspective["id"], {}), support.get(perspective["contrary"], {}))
     return sorted(own, key=lambda i: (-own[i], i))[:REQUERY_PASSAGES]
@@ -91,8 +91,7 @@ def keywords(statement: str) -> str:
 
 
 def _frequent(texts: Sequence[str], known: str) -> list[str]:
-    """Returns the words that are most frequent in the texts and missing in the query (pseudo-relevance feedback,
-    Rocchio 1971)."""
+    """Returns the most frequent words that the query lacks (pseudo-relevance feedback, Rocchio 1971)."""
     asked = {w.lower() for w in known.split()}
     counts = Counter(w for text in texts for w in dict.fromkeys(map(str.lower, _WORD.findall(text))))
     left_out = asked | KEYWORD_STOP_WORDS | LIGHT_WORDS

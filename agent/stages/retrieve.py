@@ -15,7 +15,7 @@ from agent.state import BranchState, RunState, StageNote, local_statement
 from tools.budget import NoteKind, current_log, in_time
 from tools.errors import DeadlineError, ProviderError, SteelmanError, StoreBusyError, StoreDownError
 from tools.store.hybrid import fuse
-from tools.translation import labelled, tr
+from tools.translation import labelled, tr, translated
 
 _TITLES = 4  # titles shown during the run
 
@@ -63,14 +63,14 @@ async def retrieve(providers: Providers, state: BranchState, runtime: Runtime[Ru
         unread_pages=web.unread,
         foreign_documents=found.foreign,
         counts={"pages": web.new} | _engine_counts(providers, web),
-        served_by={"web": ", ".join(sorted(web.answered))} if web.ids else {},
+        served_by={"web": ", ".join(sorted(web.answered))} if any(web.rankings.values()) else {},
         kinds=providers.kinds_searched(run_options(runtime)),
     )
 
 
 def _engine_counts(providers: Providers, web: WebResults) -> dict[str, float]:
     """Returns how many queries failed and were answered at the sources of the web, one of which may be required."""
-    engines = [s.name for s in providers.web.sources if s.kind == "web"] if providers.web else []
+    engines = [s.name for s in providers.web.sources if s.kind == "web"]
     failed = sum(len(problems) for name, problems in web.problems.items() if name in engines)
     return {"web_failed": failed, "web_answered": sum(web.answered[name] for name in engines)}
 
@@ -94,8 +94,8 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
         for q, v in zip(queries, vectors[2:], strict=True)
         if not state.get("web_only") and (options.own_collections or options.urls)
     )
-    in_store = asyncio.gather(*searches, return_exceptions=True)
-    web, answers = await asyncio.gather(_search_web(providers, state, options), in_store)
+    searching = asyncio.gather(*searches, return_exceptions=True)
+    web, answers = await asyncio.gather(_search_web(providers, state, options), searching)
     problems = [answer for answer in answers if isinstance(answer, SteelmanError)]
     ranked = list(state.get("known", {}).values())
     for hits in answers:
@@ -103,10 +103,9 @@ async def _search(providers: Providers, state: BranchState, options: RunOptions)
             ranked.append(hits)
         elif not isinstance(hits, SteelmanError):
             raise hits
-    ids = [i for i, _ in fuse(ranked)]
-    if web.ids:  # store and each kind count as one ranking, otherwise several store queries outvote the web
-        ids = [i for i, _ in fuse([ids, *web.rankings.values()])]
-    ids = ids[: 2 * options.pool]
+    # Store and each kind count as one ranking, otherwise several store queries outvote the web.
+    in_store = [i for i, _ in fuse(ranked)]
+    ids = [i for i, _ in fuse([in_store, *web.rankings.values()])][: 2 * options.pool]
     passages = await asyncio.to_thread(providers.store.passages, ids)
     ids, foreign = await asyncio.to_thread(filter_passages, ids, passages, statement)
     stored = await asyncio.to_thread(providers.store.vectors, ids)
@@ -122,7 +121,7 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
     sources = providers.sources(options)
     for why in providers.not_asked(options):
         current_log().note("skipped", why)
-    if providers.web is None or not sources:
+    if not sources:
         return WebResults()
     read, share = state["counts"].get("pages", 0), state["share"]
     left = options.pages - read
@@ -132,18 +131,27 @@ async def _search_web(providers: Providers, state: BranchState, options: RunOpti
             why = tr("too few pages ({pages}) for {sides} sides", pages=options.pages, sides=share)
             current_log().note("skipped", labelled(tr(NO_WEB), f"{why}."))
         return WebResults()
-    kinds = options.sources
-    search = providers.web.find(run_id(), _new_queries(state), pages, options.pool, options.domains, kinds)
+    where = options.domains, options.sources, options.since
+    found = WebResults()
     try:
-        return await in_time(search)
+        return await in_time(
+            providers.web.find(run_id(), _new_queries(state), pages, options.pool, *where, found=found)
+        )
     except ProviderError as exc:  # the store's results still count
-        return WebResults(problems={sources[0].name: [exc]})
+        told = {*found.answered, *found.problems, *current_log().down}  # an earlier note names what was down before
+        silent = [s for s in sources if s.name not in told]
+        late: dict[str, list[ProviderError]] = {
+            s.name: [DeadlineError(f"{s.title} did not answer in time.")] for s in silent
+        }
+        if not late:
+            current_log().note("failed", tr("The web search failed: {error}", error=exc))
+        return WebResults(problems={**found.problems, **late}, answered=found.answered, unread=found.unread)
 
 
 def _web_failures(providers: Providers, web: WebResults, perspective: str) -> list[StageNote]:
     """Returns a note for each failure, and one if the sources found nothing. If another source answered, a source's
     failure is no replacement of a provider."""
-    known = {s.name: s for s in (providers.web.sources if providers.web else ())}
+    known = {s.name: s for s in providers.web.sources}
     failures = dict[str, StageNote]()
     for name, problems in web.problems.items():
         engine, title = known[name].kind == "web", known[name].title
@@ -151,9 +159,9 @@ def _web_failures(providers: Providers, web: WebResults, perspective: str) -> li
         brief = tr("Web searches with {engine} failed.", engine=title) if engine else tr("{name} failed.", name=title)
         said = tr("The web search failed: {error}") if engine else tr("One source failed: {error}")
         for problem in problems:
-            text = said.format(error=problem)
+            text = said.format(error=translated(str(problem)))
             failures.setdefault(text, StageNote(stage="web", message=text, kind=kind, brief=brief))
-    if web.answered and not (web.problems or web.ids or web.pages or web.unread):
+    if web.answered and not (web.problems or any(web.rankings.values()) or web.pages or web.unread):
         titles = tr(" and ").join(known[name].title for name in web.answered)
         nothing = tr("{engine} found no page for '{side}'.", engine=titles, side=perspective)
         failures[nothing] = StageNote(stage="web", message=nothing, kind="scope")

@@ -21,7 +21,9 @@ async def select(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     judged = providers.models.judge(state.get("judge", "")).reads_documents  # this judge's verdicts select
     support, searched = state.get("support", {}), state.get("candidates", {})
     found = {p: [*c["ids"], *(support if judged else searched).get(p, ())] for p, c in coverage.items()}
-    passages = await asyncio.to_thread(providers.passages, {i for ids in found.values() for i in ids})
+    wanted, own_sentences = {i for ids in found.values() for i in ids}, state.get("own_sentences", {})
+    passages = await asyncio.to_thread(providers.passages, wanted, own_sentences)
+    passages = await asyncio.to_thread(_without_copies, passages, state)
     candidates = {p: [i for i in dict.fromkeys(ids) if i in passages] for p, ids in found.items()}
     if judged:
         candidates = {
@@ -34,8 +36,7 @@ async def select(providers: Providers, state: RunState, runtime: Runtime[RunOpti
             return RunState(selected={p: _counters(state, p, ids, nearness)[:limit] for p, ids in candidates.items()})
         near = {p: sorted(ids, key=lambda i: -nearness.get(i, 0.0)) for p, ids in candidates.items()}
         return RunState(selected={p: ids[:FOCUSED_PASSAGES] for p, ids in near.items()})
-    distinct = await asyncio.to_thread(_without_copies, passages, state)
-    ids, pool = await build_pool(providers, state, distinct, options)
+    ids, pool = await build_pool(providers, state, passages, options)
     order = await asyncio.to_thread(choose_by_coverage, pool, pool.size)
     turn = {ids[position]: n for n, position in enumerate(order)}
     chosen = {}

@@ -24,7 +24,7 @@ from tools.errors import DeadlineError, JudgeError, ProviderDownError, ProviderE
 from tools.language.identification import name_of_language
 from tools.models.chat.model import ChatModel
 from tools.store.database import outlast
-from tools.translation import mark, speaking, tr
+from tools.translation import mark, speaking, tr, translated
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -63,6 +63,8 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
                 update["failed_providers"] = sorted(log.down)
                 noted = (StageNote(stage=name, message=m, kind=k, brief=log.briefs.get(m, "")) for k, m in log.notes)
                 update["notes"] = [*update.get("notes", []), *noted]
+            with speaking((update.get("framing") or state.get("framing") or {}).get("language", "")):
+                update["notes"] = [_translated(note) for note in update["notes"]]
             return update
 
         @wraps(node)
@@ -72,6 +74,13 @@ def stage(name: StageName) -> Callable[[Stage[S]], Stage[S]]:
         return run
 
     return decorate
+
+
+def _translated(note: StageNote) -> StageNote:
+    message, hint = translated(note["message"]), translated(note.get("hint", ""))
+    return (
+        StageNote(**{**note, "message": message, "hint": hint}) if hint in message else note
+    )  # `without_hint` needs it
 
 
 def budget_of(state: Mapping[str, Any], options: RunOptions, name: StageName) -> Budget:
@@ -96,8 +105,7 @@ IN_ENGLISH = "The same in English, only if it is in another language; else empty
 
 
 async def ask_model(model: ChatModel, prompt: str, shape: type[M], **values: str) -> M:
-    """Returns a model's reply to a prompt of `prompts/`. values: the prompt's variables. Raises ProviderError,
-    PromptError."""
+    """Returns a model's reply. prompt: of `prompts/`. values: its variables. Raises ProviderError, PromptError."""
     system, user = load_prompt(prompt).render(**values)
     return await model.ask(system, user, shape)
 
@@ -115,8 +123,7 @@ _WORK = {
 
 @dataclass(frozen=True)
 class ModelFallback:
-    """A chat model that serves a stage. stage: the stage's name in the answer. stands_in: whether the embedded provider
-    replaces a model that fails."""
+    """A chat model that serves a stage. stands_in: whether the embedded provider replaces a model that fails."""
 
     stage: str
     model: ChatModel
@@ -186,8 +193,7 @@ def with_fallback(
 
 
 def fall_back_to_own_judge(providers: Providers, failure: JudgeError) -> RunState:
-    """Returns a state update with the embedded judge's name and a note. Raises the failure if the failed judge is
-    required."""
+    """Returns a state update with the embedded judge's name and a note. Raises the failure of a required judge."""
     if providers.models.judge_required:
         raise failure
     what = f"{as_sentence(str(failure))} {tr('Instead the one that is built in read everything again.')}"

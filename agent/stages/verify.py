@@ -26,8 +26,6 @@ from agent.providers.inference import CachedJudge, Models
 from agent.stage_interfaces import Providers
 from agent.stages.stage import EMBEDDED, fall_back_to_own_judge, report, stage
 from agent.state import (
-    OF_NO_PERSPECTIVE,
-    OTHER_WAYS,
     Claim,
     Coverage,
     DroppedClaim,
@@ -38,6 +36,7 @@ from agent.state import (
     decontextualised,
     in_case,
     local_text,
+    topic_of,
 )
 from tools.budget import current_log, in_time, share_of_time
 from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError, as_sentence
@@ -58,9 +57,7 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     options = run_options(runtime)
     judge = providers.models.judge(state.get("judge", ""))
     checks = ClaimVerifier(providers, state, judge)
-    held: list[Claim] = []
-    quoted: list[Claim] = []
-    dropped: list[DroppedClaim] = []
+    held, quoted, dropped = list[Claim](), list[Claim](), list[DroppedClaim]()
     try:
         held, dropped = await in_time(checks.verify_claims(state["drafts"]))
         _report(runtime, held)
@@ -76,7 +73,7 @@ async def verify(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     shown = await merge_reworded(providers.models, deduplicated([*held, *quoted]))
     order = {p["id"]: n for n, p in enumerate(state.get("perspectives", []))}
     claims = with_theses(sorted(shown, key=lambda c: order.get(c["perspective"], len(order))))
-    claims += await _crux(checks, claims)
+    claims = await _with_dispute(checks, claims)
     report(runtime, "verified", held=len(held), repaired=len(quoted), dropped=len(dropped))
     coverage, same = await _coverage(providers, state, claims)
     translated = await _translations(providers, state, claims)
@@ -93,6 +90,9 @@ async def _translations(providers: Providers, state: RunState, claims: Sequence[
     for claim in claims:
         words = claim.get("evidence") or [decontextualised(claim)] * len(claim["passages"])
         quotes |= {q: None for i, q in zip(claim["passages"], words, strict=True) if passages[i].language != language}
+    if len(quotes) > (most := limits.MOST_TRANSLATED):
+        text = tr("Only the first {most} of {number} quotations were translated.", most=most, number=len(quotes))
+        current_log().note("scope", text)
     try:
         return (await in_time(providers.translate(state["framing"], list(quotes))) if quotes else {}) or {}
     except DeadlineError as exc:
@@ -107,11 +107,6 @@ FOOLED = mark(
     "The checking model accepted a claim that its source does not say. So claims that the built-in checks spoke "
     "against were left out as well."
 )
-Key = tuple[str, str]  # a claim's perspective and text
-
-
-def claim_identity(claim: Claim) -> Key:
-    return claim["perspective"], claim["text"]
 
 
 @dataclass
@@ -141,8 +136,7 @@ class _Draft:
         return self.shown if any(p.language not in ("", "en") for p in passages) else self.claim["text"]
 
     def _texts(self, claim: str) -> tuple[str, str]:
-        """Returns the cited text, and the text to search. The latter is the cited documents' whole text if the cited
-        text lacks words of the claim, otherwise the cited text again."""
+        """Returns the cited text, and the text to search: the whole documents if the cited text lacks words."""
         shown = "\n".join(f"{'. '.join(document_attributes(p).values())}. {passage_line(p)}" for p in self.passages)
         return shown, self.document(self.passages) if grounding.word_hints(claim, shown) else shown
 
@@ -169,12 +163,11 @@ class _Draft:
     def is_at_fault(self) -> bool:
         """Whether the claim fails whatever the verdict: it cites nothing, or contains forbidden text such as markup."""
         texts = {self.claim["text"], self.shown}
-        return not self.passages or any(map(grounding.claim_intrusions, texts))
+        return not self.passages or any(map(grounding.has_forbidden_text, texts))
 
     @property
     def is_crux(self) -> bool:
-        """Whether the claim is the crux, which states both views. The crux is checked in one call only: the answer is
-        complete without it."""
+        """Whether the claim is the crux. One call checks it, because the answer is complete without it."""
         return self.claim["role"] == "crux"
 
     @property
@@ -186,7 +179,7 @@ class _Draft:
         text = vote.corrected if any(map(str.isalnum, vote.corrected)) else ""
         local = "local" in self.claim
         missing = grounding.figure_hints if local else grounding.missing_facts
-        if text and not (missing(text, self._texts(text)[1]) or grounding.claim_intrusions(text)):
+        if text and not (missing(text, self._texts(text)[1]) or grounding.has_forbidden_text(text)):
             changed = self.claim.copy()
             changed["local" if local else "text"] = text
             self.claim = changed
@@ -199,8 +192,7 @@ class _Draft:
         return support >= limits.ACCEPTED and (not self.side or vote.serves >= limits.ACCEPTED)
 
     def verdict(self, trusted: bool) -> "Claim | FailedCheck":
-        """Returns the claim if it holds, otherwise the failed check. A doubtful claim needs two acceptances, any other
-        claim needs one."""
+        """Returns the claim if it holds, otherwise the failed check. Doubtful claims need two acceptances."""
         answered = [v for v in self.votes if v.answered]
         accepting = [v for v in answered if self.accepted_by(v)]
         if not answered or (self.doubtful and trusted and len(answered) == len(accepting) == 1 and not self.is_crux):
@@ -225,8 +217,7 @@ class _Draft:
 
 @dataclass
 class ClaimVerifier:
-    """Checks claims. failed: the checking model failed and is not asked again. trusted: the model accepted no planted
-    claim."""
+    """Checks claims. failed: the checking model is not asked again. trusted: it accepted no planted claim."""
 
     providers: Providers
     state: RunState
@@ -241,15 +232,16 @@ class ClaimVerifier:
 
     async def verify_claims(self, claims: Sequence[Claim]) -> tuple[list[Claim], list[DroppedClaim]]:
         """Returns the claims that hold, and the dropped claims. Written claims that hold have their evidence."""
-        passages = await asyncio.to_thread(self.providers.passages, {i for c in claims for i in c["passages"]})
+        cited, own_sentences = {i for c in claims for i in c["passages"]}, self.state.get("own_sentences", {})
+        passages = await asyncio.to_thread(self.providers.passages, cited, own_sentences)
         quoted = [c for c in claims if not c.get("written") and passages.keys() & c["passages"][:1]]
-        serving = await self._serving([c for c in quoted if c["role"] not in OF_NO_PERSPECTIVE], passages)
+        serving = await self._serving([c for c in quoted if c["perspective"]], passages)
         checked = iter(await self._check_written([c for c in claims if c.get("written")], passages))
         held, dropped = list[Claim](), list[DroppedClaim]()
         for claim in claims:
             verdict = next(checked) if claim.get("written") else _quoted(claim, passages, serving)
             if isinstance(verdict, str):
-                dropped.append(DroppedClaim(perspective=claim["perspective"], text=claim["text"], check=verdict))
+                dropped.append(DroppedClaim(**claim, check=verdict))
             else:
                 held.append(verdict)
         return held, dropped
@@ -275,15 +267,12 @@ class ClaimVerifier:
 
     def _drafts(self, claims: Sequence[Claim], passages: Mapping[int, Passage]) -> list[_Draft]:
         statements = {p["id"]: p["statement"] for p in self.state.get("perspectives", [])}
-        made = []
-        for claim in claims:
-            cited = tuple(passages[i] for i in dict.fromkeys(claim["passages"]) if i in passages)
-            made.append(_Draft(claim, statements.get(claim["perspective"], ""), cited, self._documents))
-        return made
+        cited = (tuple(passages[i] for i in dict.fromkeys(c["passages"]) if i in passages) for c in claims)
+        sides = (statements.get(c["perspective"], "") for c in claims)
+        return [_Draft(c, side, found, self._documents) for c, side, found in zip(claims, sides, cited, strict=True)]
 
     def _documents(self, cited: Sequence[Passage]) -> str:
-        """Returns the question and the cited documents' texts with headings. From a long document only the passages
-        closest to the cited passages are used."""
+        """Returns the question and the cited documents with headings; long documents only near the cited text."""
         texts = [self.state["framing"]["question"]]
         for document in dict.fromkeys(p.document for p in cited):
             mine = [p for p in cited if p.document == document]
@@ -307,7 +296,7 @@ class ClaimVerifier:
         try:
             planted = await planted_claim(self.providers.models, among)
             with share_of_time(limits.CHECK_SHARE):
-                votes, fooled = await checker.check(checks, planted)
+                votes, fooled = await checker.check(checks, planted, topic_of(self.state["framing"]))
         except (BudgetError, DeadlineError) as exc:
             text = tr("Not every claim was checked by {model}: {error}", model=checker.name, error=exc)
             current_log().note("unjudged", text)
@@ -334,17 +323,16 @@ class ClaimVerifier:
                 for draft, lean in zip(mine, stance_log_odds(stances)[0], strict=True):
                     draft.opposed = bool(lean < limits.CLEARLY_OPPOSED)  # False for unjudged texts, which are NaN
 
-    async def _serving(self, claims: Sequence[Claim], passages: Mapping[int, Passage]) -> set[Key]:
-        """Returns the quotations that serve their perspective. The judge reads each quotation as it is shown. Earlier
-        verdicts come from the cache."""
-        found, contrary = set[Key](), contrary_statements(self.state)
+    async def _serving(self, claims: Sequence[Claim], passages: Mapping[int, Passage]) -> list[Claim]:
+        """Returns the quotations that serve their perspective, judged as they are shown."""
+        found, contrary = list[Claim](), contrary_statements(self.state)
 
         async def of(perspective: Perspective) -> None:
             mine = [c for c in claims if c["perspective"] == perspective["id"]]
             read, opposed = with_denial(perspective, contrary[perspective["id"]])
             shown = [(c["text"], decontextualised(c), passages[c["passages"][0]]) for c in mine]
             serving = supports_perspective(await closer_stances(self._reader, read, opposed, shown))
-            found.update(claim_identity(c) for c, yes in zip(mine, serving, strict=True) if yes)
+            found.extend(c for c, yes in zip(mine, serving, strict=True) if yes)
 
         await asyncio.gather(*map(of, self.state.get("perspectives", [])))
         return found
@@ -366,13 +354,13 @@ async def planted_claim(models: Models, drafts: Sequence[_Draft]) -> ClaimCheck 
     return ClaimCheck(draft.shown, draft.side, (wrong,), bool(draft.claim.get("objection")))
 
 
-def _quoted(claim: Claim, passages: Mapping[int, Passage], serving: set[Key]) -> "Claim | FailedCheck":
-    """Returns the claim if every cited passage contains it word for word, it holds no prompt injection, and it serves
-    its side. Otherwise returns the failed check."""
+def _quoted(claim: Claim, passages: Mapping[int, Passage], serving: Sequence[Claim]) -> "Claim | FailedCheck":
+    """Returns the claim if each cited passage contains it, it is no prompt injection and serves its side; otherwise
+    the failed check."""
     held = [i in passages and grounding.verbatim(claim["text"], passages[i].text) for i in claim["passages"]]
     if not held or not all(held) or grounding.has_prompt_injection(claim["text"]):
         return "source"
-    return claim if claim["role"] in OF_NO_PERSPECTIVE or claim_identity(claim) in serving else "side"
+    return claim if not claim["perspective"] or claim in serving else "side"
 
 
 # Quotations, the crux and coverage
@@ -391,10 +379,9 @@ async def add_quotations(checks: ClaimVerifier, held: Sequence[Claim], limit: in
         filling += mine
         name, own = f"'{perspective['name']}'", perspective["id"]
         failed = tr("Nothing that the model wrote for {side} passed the checks", side=name)
-        what = failed if own in drafted else tr("The model wrote nothing for {side}", side=name)
+        what = failed if own in drafted else tr("The model wrote no claim for {side}", side=name)
         if mine:
-            brief = tr("Quotations stand in for what the model wrote.")
-            current_log().note("degraded", labelled(what, tr("its sources are quoted instead.")), brief)
+            current_log().note("degraded", f"{what}. {tr('Quotations are shown instead.')}")
         elif own not in drafted and not (embedded or told) and _covered(state, own):
             current_log().note("degraded", f"{what}.")
     return filling
@@ -405,32 +392,22 @@ def _covered(state: RunState, side: str) -> bool:
     return not set(state["coverage"][side]["ids"]).isdisjoint(state.get("selected", {}).get(side, ()))
 
 
-async def _crux(checks: ClaimVerifier, claims: Sequence[Claim]) -> list[Claim]:
-    """Returns the crux if two opposing sides have a case and the check accepts the crux in time; otherwise an empty
-    list."""
-    write, framing, sides = checks.providers.crux, checks.state["framing"], opposed_sides(checks.state, claims)
-    if not sides or write is None or checks.failed:
-        return []
+async def _with_dispute(checks: ClaimVerifier, claims: list[Claim]) -> list[Claim]:
+    """If two or more sides have a case, marks the claims that answer another side's claim, and adds the crux if the
+    check accepts it. Leaves out late results."""
+    write, framing, planned = checks.providers.crux, checks.state["framing"], checks.state.get("perspectives", [])
+    cases = [(p, [c for c in claims if c["perspective"] == p["id"] and in_case(c)]) for p in planned]
+    sides = [(side, case) for side, case in cases if case]
+    if len(sides) < 2 or write is None or checks.failed:
+        return claims
     with suppress(DeadlineError):
-        if written := await in_time(write(framing, sides)):
-            return (await in_time(checks.verify_claims([written])))[0]
-    return []
-
-
-def opposed_sides(state: RunState, claims: Sequence[Claim]) -> list[tuple[Perspective, list[Claim]]]:
-    """Returns the two strongest opposing perspectives with their claims. Returns an empty list if fewer than two have
-    a case.
-
-    A perspective and its opposing perspective are preferred. An open question has no opposing perspectives: then the
-    two perspectives with the most independent sources are returned.
-    """
-    planned = (p for p in state.get("perspectives", []) if p["id"] != OTHER_WAYS)
-    known, coverage = {p["id"]: p for p in planned}, state.get("coverage", {})
-    cases = {p: [c for c in claims if c["perspective"] == p and in_case(c)] for p in known}
-    contrary = ([i, p["contrary"]] for i, p in known.items() if p["contrary"] in known)
-    by_sources = sorted(filter(cases.get, known), key=lambda p: -coverage[p]["sources"])
-    sides = [(known[p], cases[p]) for p in next(contrary, by_sources[:2]) if cases[p]]
-    return sides if len(sides) == 2 else []
+        if dispute := await in_time(write(framing, sides)):
+            met = {(r["perspective"], r["text"]): rival["text"] for r, rival in reversed(dispute.replies)}
+            said = [(c, met.get((c["perspective"], c["text"]), "")) for c in claims]
+            claims = [Claim(**{**c, "answers": rival}) if rival else c for c, rival in said]
+            if dispute.crux:
+                claims += (await in_time(checks.verify_claims([dispute.crux])))[0]
+    return claims
 
 
 def _report(runtime: Runtime[RunOptions], claims: Sequence[Claim]) -> None:
@@ -451,18 +428,14 @@ async def _coverage(
         cited = {p: [i for c in claims if c["perspective"] == p and in_case(c) for i in c["passages"]] for p in judged}
     counted = {i for p, e in evidence.items() for i in (*e["ids"], *(cited[p] or ()))}
     theses = {r["thesis"]["passage"] for r in state.get("responses", [])}
-    passages = await asyncio.to_thread(providers.passages, counted | theses)
+    passages = await asyncio.to_thread(providers.passages, counted | theses, state.get("own_sentences", {}))
     same = await paraphrase_groups(providers.models, passages, passages)
     return {p: coverage_of(e, passages, cited=cited[p], same=same) for p, e in evidence.items()}, same
 
 
 def with_theses(claims: list[Claim]) -> list[Claim]:
-    first = {c["perspective"]: c for c in reversed(claims) if in_case(c)}
-
-    def marked(claim: Claim) -> Claim:
-        return Claim(**{**claim, "role": "thesis" if first.get(claim["perspective"]) is claim else "case"})
-
-    return [c if c["role"] in OF_NO_PERSPECTIVE else marked(c) for c in claims]
+    first = {c["perspective"]: c for c in reversed(claims) if c["perspective"] and in_case(c)}
+    return [Claim(**{**c, "role": "thesis"}) if first.get(c["perspective"]) is c else c for c in claims]
 
 
 async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]:
@@ -484,12 +457,10 @@ async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]
 
 
 def _citing_both(one: Claim, other: Claim) -> Claim:
-    """Returns the first claim with the citations of both claims. If the first claim answers no passage, it takes over
-    the passage that the other claim answers."""
+    """Returns the first claim with the citations of both claims."""
     cited: dict[int, str] = {}
     for c in (other, one):
         cited |= zip(c["passages"], c.get("evidence") or [c["text"]] * len(c["passages"]), strict=True)
     ids = list(dict.fromkeys([*one["passages"], *other["passages"]]))
     written = bool(one.get("written") or other.get("written"))
-    both = Claim(**{**one, "passages": ids, "evidence": [cited[i] for i in ids], "written": written})
-    return Claim(**{**both, "answers": other["answers"]}) if "answers" in other and "answers" not in one else both
+    return Claim(**{**one, "passages": ids, "evidence": [cited[i] for i in ids], "written": written})

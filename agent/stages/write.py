@@ -13,19 +13,20 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import count
+from typing import Annotated, Any
 
 import numpy as np
 from langgraph.runtime import Runtime
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from agent import limits
-from agent.evidence.cases import NOT_WRITTEN, briefs_of, deduplicated, document_responses, under_one_perspective
+from agent.evidence.cases import briefs_of, deduplicated, document_responses, under_one_perspective
 from agent.evidence.coverage import arguing_passages, sentence_evidence
 from agent.evidence.sentences import best_of_passage, part_vectors, score_sentences
 from agent.options import RunOptions, run_options
 from agent.providers.inference import Models
-from agent.stage_interfaces import Brief, Providers
+from agent.stage_interfaces import Brief, Dispute, Providers
 from agent.stages.stage import IN_ENGLISH, ask_model, fall_back_to_own_judge, language_name, report, stage
 from agent.state import (
     Claim,
@@ -40,7 +41,8 @@ from agent.state import (
 from prompts import as_data, one_line
 from tools.budget import current_log, in_time, share_of_time
 from tools.errors import DeadlineError, JudgeError, ProviderReplyError
-from tools.language.lexicon import analyzer
+from tools.language.grounding import is_denied
+from tools.language.lexicon import analyzer, respelled
 from tools.language.question import ANSWERS
 from tools.language.quotable import QuotablePart, quotable_parts
 from tools.language.sentences import split_sentences
@@ -51,13 +53,13 @@ from tools.passages import Passage, interleave
 from tools.store.store import SAMPLES
 from tools.translation import labelled, mark, tr
 
+_NOT_WRITTEN = mark("The answer was not written")
 _NOT_READ = mark("{number} sentences for '{side}' were not read in time, and are not quoted.")
 
 
 @stage("write")
 async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptions]) -> RunState:
-    """Writes the cases and judges the passages sentence by sentence. Quotations need the sentence scores first. If a
-    model writes, judging runs in parallel."""
+    """Writes the cases and judges the sentences: before quotations are chosen, or while a model writes."""
     claims, quotations = list[Claim](), list[Claim]()
     read, note = dict[str, PassageEvidence](), partial(current_log().note, "failed")
     stances, options = dict[str, list[int]](), run_options(runtime)
@@ -67,7 +69,7 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
     except JudgeError as exc:
         return fall_back_to_own_judge(providers, exc)
     except DeadlineError as exc:
-        note(labelled(tr(NOT_WRITTEN), str(exc)))
+        note(labelled(tr(_NOT_WRITTEN), str(exc)))
     for brief, case in zip(briefs, cases, strict=True):
         name, reading = brief.perspective["name"], brief.sentence_scores
         if isinstance(case, BaseException):
@@ -98,13 +100,12 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
 
 
 async def _also(providers: Providers, state: RunState, briefs: Sequence[Brief], claims: Sequence[Claim]) -> list[Claim]:
-    """Returns sentences of no side. They come from the briefs' passages. If a judge of documents judged the passages,
-    they come from the passages without a side."""
+    """Returns sentences of no side: of the briefs' passages, or of those for which a judge of documents found none."""
     if "against" in state:
         return []
     passages = {p.id: p for brief in briefs for p in brief.passages}
     if any(brief.passage_scores_trusted for brief in briefs):
-        passages = await asyncio.to_thread(providers.passages, sideless_passages(state))
+        passages = await asyncio.to_thread(providers.passages, sideless_passages(state), state.get("own_sentences", {}))
     asked = asked_query(state["framing"]), "" if providers.plan else state["question"]  # models may translate it
     return await also_claims(providers.models, *asked, list(passages.values()), [c["text"] for c in claims])
 
@@ -112,8 +113,7 @@ async def _also(providers: Providers, state: RunState, briefs: Sequence[Brief], 
 async def _read_and_write(
     providers: Providers, state: RunState, options: RunOptions
 ) -> tuple[list[Brief], list[list[Claim] | BaseException]]:
-    """Returns the briefs, and for each brief its claims or a DeadlineError. The briefs include the scores that came in
-    time.
+    """Returns the briefs with the scores that came in time, and for each brief its claims or a DeadlineError.
 
     Raises DeadlineError, JudgeError.
     """
@@ -142,19 +142,19 @@ async def _read(models: Models, briefs: Sequence[Brief]) -> list[Brief]:
     ]
 
 
+_USER_NAME = re.compile(r"[a-z]+[\d_]\w*")  # 'trucker_dad'
 _LEAD = re.compile(
     r"^(?:the )?passages?\b[^,.;]{0,60}?\b(?:says?|states?|mentions?|notes?|argues?|reports?) that ", re.I
 )
 
 
 class WrittenClaim(BaseModel):
-    """A claim in a model's reply. answers: the number of the opposing passage that the claim answers; 0 for none."""
+    """A claim in a model's reply."""
 
     passages: list[int] = Field(min_length=1, max_length=12)  # first, so that a model chooses passages before it writes
     reason: str = Field(default="", max_length=limits.LONGEST_CLAIM)
     text: str = Field(min_length=1, max_length=limits.LONGEST_CLAIM)
     english: str = Field(default="", max_length=limits.LONGEST_CLAIM, description=IN_ENGLISH)
-    answers: int = 0
 
 
 class WrittenCase(BaseModel):
@@ -169,18 +169,36 @@ class CaseAndObjections(WrittenCase):
     objections: list[WrittenClaim] = Field(default_factory=list, max_length=12)
 
 
+class WrittenReply(BaseModel):
+    """Numbers of a claim and of the opposing claim that it answers."""
+
+    reply: int
+    to: int
+
+
+def _well_formed(replies: Any) -> list[WrittenReply]:
+    found = list[WrittenReply]()
+    for reply in replies if isinstance(replies, list) else ():
+        with suppress(ValidationError):
+            found.append(WrittenReply.model_validate(reply))
+    return found
+
+
 class WrittenCrux(BaseModel):
     """A model's reply on the whole dispute."""
 
     text: str = Field(default="", max_length=limits.LONGEST_CLAIM)
     english: str = Field(default="", max_length=limits.LONGEST_CLAIM, description=IN_ENGLISH)
-    claims: list[int] = Field(default_factory=list, max_length=12)
+    claims: list[int] = Field(default_factory=list, max_length=24)
+    replies: Annotated[list[WrittenReply], BeforeValidator(_well_formed)] = Field(
+        default_factory=list, max_length=limits.MOST_SIDES * limits.CRUX_CLAIMS
+    )
 
 
 ENGLISH_TOO = "Write reason and text in {}; english: the same sentence as text, in plain English."
 _OBJECTIONS = """
 objections: up to {objections} claims of the same form, one for each distinct reason against the side that any of the \
-passages gives; their answers are 0."""
+passages gives."""
 
 
 async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
@@ -211,8 +229,8 @@ async def write_by_chat(model: ChatModel, brief: Brief) -> list[Claim]:
     if not language:  # a model may fill in what only other languages need
         for written in (*case.claims, *found):
             written.english = ""
-    claims = [_claim(brief, w, text, shown, len(mine)) for w in case.claims for text in _claim_sentences(w)]
-    objections = [_claim(brief, w, text, shown, len(shown)) for w in found for text in _claim_sentences(w)]
+    claims = [_claim(brief, w, text, shown) for w in case.claims for text in _claim_sentences(w)]
+    objections = [_claim(brief, w, text, shown) for w in found for text in _claim_sentences(w)]
     return [*claims, *(Claim(**{**c, "objection": True}) for c in objections)]
 
 
@@ -224,9 +242,9 @@ def _claims_wanted(brief: Brief) -> int:
 
 async def crux_by_chat(
     model: ChatModel, framing: FramingState, sides: Sequence[tuple[Perspective, Sequence[Claim]]]
-) -> Claim | None:
-    """Returns a crux that the model writes from both sides' numbered claims. The crux cites passages of these claims.
-    Returns None if the model names claims of one side only."""
+) -> Dispute:
+    """Returns the crux and the replies that the model finds in all sides' numbered claims. The crux cites passages of
+    these claims. There is no crux if the model names claims of one side only."""
     numbers = count(1)
     shown = [(p["statement"], {next(numbers): claim for claim in claims[: limits.CRUX_CLAIMS]}) for p, claims in sides]
     sections = (
@@ -243,11 +261,14 @@ async def crux_by_chat(
         language=language or "English",
         english=f" {ENGLISH_TOO.format(language)}" if language else "",
     )
+    every = {n: claim for _, own in shown for n, claim in own.items()}
+    pairs = [(every[r.reply], every[r.to]) for r in reply.replies if {r.reply, r.to} <= every.keys()]
+    replies = [(c, met) for c, met in pairs if c["perspective"] != met["perspective"]]
     # Each claim's first passage is cited before any claim's second passage.
     named = [[own[n]["passages"] for n in dict.fromkeys(reply.claims) if n in own] for _, own in shown]
-    cited = [interleave(passages)[: limits.CRUX_PASSAGES] for passages in named]
-    if not reply.text.strip() or not all(cited):
-        return None
+    cited = [interleave(passages)[: limits.CRUX_PASSAGES] for passages in named if passages]
+    if not reply.text.strip() or len(cited) < 2:
+        return Dispute(None, replies)
     written, english = one_line(reply.text), one_line(reply.english) if language else ""
     claim = Claim(
         perspective="",
@@ -258,7 +279,7 @@ async def crux_by_chat(
         written=True,
         evidence=[],
     )
-    return Claim(**claim, local=written) if english else claim
+    return Dispute(Claim(**claim, local=written) if english else claim, replies)
 
 
 class Translations(BaseModel):
@@ -268,8 +289,7 @@ class Translations(BaseModel):
 
 
 async def translate_by_chat(model: ChatModel, framing: FramingState, quotes: Sequence[str]) -> dict[str, str]:
-    """Returns the model's translations into the question's language, by quotation. Raises ProviderReplyError if one is
-    missing."""
+    """Returns the model's translations by quotation. Raises ProviderReplyError if one is missing."""
     shown = quotes[: limits.MOST_TRANSLATED]
     quotations = "\n".join(as_data("quotation", quote, number=n) for n, quote in enumerate(shown, 1))
     reply = await ask_model(model, "translate", Translations, language=language_name(framing), quotations=quotations)
@@ -285,7 +305,7 @@ def _focus(framing: FramingState) -> str:
             f"The reader wants to know what speaks most strongly against this: {focus}\n"
             "Begin with what answers its very point."
         )
-    return f"The reader asks about: {focus}" if framing["focus"] else ""
+    return f"The reader asks only about this: {focus}\nLeave out what does not speak of it." if framing["focus"] else ""
 
 
 def _by_document(passages: Sequence[Passage]) -> list[Passage]:
@@ -295,17 +315,17 @@ def _by_document(passages: Sequence[Passage]) -> list[Passage]:
 
 
 def _claim_sentences(written: WrittenClaim) -> list[str]:
-    """Splits the text into sentences and removes 'The passage says that'. A claim in another language stays whole, in
-    English."""
+    """Returns the sentences without 'The passage says that'. A claim in another language stays whole, in English."""
     if written.english.strip():
         return [one_line(written.english)]
     points = (_LEAD.sub("", sentence) for sentence in split_sentences(one_line(written.text)))
-    return [point[:1].upper() + point[1:] for point in points if any(map(str.isalnum, point))]
+    said = [point for point in points if any(map(str.isalnum, point))]
+    return [p if _USER_NAME.match(p) else p[:1].upper() + p[1:] for p in said]
 
 
-def _claim(brief: Brief, written: WrittenClaim, text: str, shown: Sequence[Passage], mine: int) -> Claim:
+def _claim(brief: Brief, written: WrittenClaim, text: str, shown: Sequence[Passage]) -> Claim:
     """Returns the claim with passage ids in place of numbers. A claim with only unknown numbers cites nothing, so
-    verification drops the claim. mine: the first `mine` passages of `shown` support the side."""
+    verification drops the claim."""
     numbers = [n for n in dict.fromkeys(written.passages) if 1 <= n <= len(shown)][: limits.CITED_PASSAGES]
     own = [shown[n - 1].id for n in numbers]
     claim = Claim(
@@ -320,8 +340,6 @@ def _claim(brief: Brief, written: WrittenClaim, text: str, shown: Sequence[Passa
     )
     if written.english.strip():
         claim["local"] = one_line(written.text)
-    if mine < written.answers <= len(shown):
-        claim["answers"] = shown[written.answers - 1].id
     return claim
 
 
@@ -338,23 +356,25 @@ async def also_claims(
     the question's words in the sentence, weighted by inverse document frequency over the sentences. searched: the
     question as it was searched. typed: the question as the user typed it.
     """
-    question = with_focus(searched, typed)
     parts = [part for passage in passages for part in quotable_parts(passage) if part.clear]
     if not parts:
         return []
+    question = respelled(with_focus(searched, typed), " ".join(part.text for part in parts))
     vectors, known = await part_vectors(models, parts), await models.encode([question, *quoted])
     near, (shared, held) = vectors @ known[0], _shared_words(question, parts)
     if not _on_question(near, held, samples=all(passage.collection == SAMPLES for passage in passages)):
         return []
     fit = near + _BY_PASSAGE * best_of_passage(parts, near) + _BY_WORDS * shared
-    used, documents, chosen = list(known[1:]), Counter[tuple[str, str]](), list[Claim]()
+    used = list(zip(quoted, known[1:], strict=True))
+    documents, chosen = Counter[tuple[str, str]](), list[Claim]()
     for i in (int(i) for i in np.argsort(-fit, kind="stable") if near[i] >= limits.ALSO_ON_QUESTION):
         part = parts[i]
-        repeats = any(float(vectors[i] @ other) >= limits.REPEATS for other in used)
+        near_used = (text for text, other in used if float(vectors[i] @ other) >= limits.REPEATS)
+        repeats = not all(is_denied(part.text, text) for text in near_used)  # 'sell' and 'not sell' are both shown
         often = documents[part.passage.document] >= limits.ALSO_PER_DOCUMENT
         if len(chosen) < limits.MOST_ALSO and not often and not repeats:
             documents[part.passage.document] += 1
-            used.append(vectors[i])
+            used.append((part.text, vectors[i]))
             where = [part.passage.id]
             chosen.append(
                 Claim(perspective="", text=part.text, shown=part.shown, passages=where, support=0.0, role="also")

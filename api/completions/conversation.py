@@ -11,14 +11,13 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from agent.options import LONGEST_QUESTION, Depth
 from agent.runs.bootstrap import default_options
 from agent.runs.store import RunRow
-from api.callers import Caller
 from api.problems import FieldProblem, ProblemError
 from api.schemas import SearchOptions
 from api.service import ApiService
@@ -42,29 +41,26 @@ class Part(OpenAIObject):
     text: str | None = None
 
 
-def _form(content: object) -> str:
-    return "parts" if isinstance(content, list) else "text"
+def _parts(given: Any) -> Any:
+    if not isinstance(given, str | list | None):
+        raise ValueError("Input should be text or a list")
+    return [Part(type="text", text=given)] if isinstance(given, str) else given
 
 
-Content = Annotated[Annotated[str, Tag("text")] | Annotated[list[Part], Tag("parts")], Discriminator(_form)]
-
-
+Content = Annotated[list[Part], BeforeValidator(_parts, json_schema_input_type=str | list[Part])]
 Role = Literal["system", "developer", "user", "assistant", "tool", "function"]
 _TEXTS = ("text", "input_text", "output_text")  # types of a part
 
 
 class Message(OpenAIObject):
-    """A turn of the conversation. The user's last turn is the question. Turns of `system` and `developer` have no
-    effect."""
+    """A turn. The user's last one is the question. Turns of `system` and `developer` have no effect."""
 
     role: Role
     content: Content | None = None
 
     @property
     def text(self) -> str:
-        if isinstance(self.content, list):
-            return " ".join(part.text or "" for part in self.content if part.type in _TEXTS)
-        return self.content or ""
+        return " ".join(part.text or "" for part in self.content or () if part.type in _TEXTS)
 
 
 class StreamOptions(OpenAIObject):
@@ -126,6 +122,10 @@ class Item(OpenAIObject):
     id: str | None = None
 
 
+def _items(given: Any) -> Any:
+    return [Item(role="user", content=_parts(given))] if isinstance(given, str) else _parts(given)
+
+
 class TextOptions(OpenAIObject):
     format: ResponseFormat | None = None
 
@@ -135,11 +135,9 @@ class ResponseRequest(ModelRequest):
 
     names: ClassVar = ("input", "text.format")
 
-    input: Annotated[
-        Annotated[str, Tag("text")] | Annotated[list[Item], Tag("parts")],
-        Discriminator(_form),
-        Field(examples=["Should schools ban smartphones?"]),
-    ]
+    input: Annotated[list[Item], BeforeValidator(_items, json_schema_input_type=str | list[Item])] = Field(
+        examples=["Should schools ban smartphones?"]
+    )
     instructions: str | None = Field(default=None, description="Has no effect.")
     previous_response_id: str | None = Field(default=None, description="The response that the question follows up on.")
     store: bool | None = Field(default=None, description="With false the run is deleted when its answer is sent.")
@@ -156,19 +154,17 @@ class ResponseRequest(ModelRequest):
     @property
     def messages(self) -> list[Message]:
         """The conversation. A reference to a reply becomes a reply that names the run."""
-        items = [Item(role="user", content=self.input)] if isinstance(self.input, str) else self.input
-        head = Message(role="system", content=self.instructions)
-        return [head, *(Message(role=i.role, content=i.content) for i in map(_resolved, items) if i.role)]
+        head = Message(role="system", content=_parts(self.instructions))
+        return [head, *(Message(role=i.role, content=i.content) for i in map(_resolved, self.input) if i.role)]
 
 
 def _resolved(item: Item) -> Item:
     named = item.type == "item_reference" and f"Run {(item.id or '').removeprefix('msg_')}"
-    return Item(role="assistant", content=named) if named else item
+    return Item(role="assistant", content=_parts(named)) if named else item
 
 
 async def begin_run(
     service: ApiService,
-    caller: Caller,
     request: CompletionRequest | ResponseRequest,
     idempotency_key: str | None,
     previous: RunRow | None = None,
@@ -191,20 +187,20 @@ async def begin_run(
     if not from_user:
         raise impossible(asked, "the last message with the role 'user' is the question, and there is none")
     last, before = messages[from_user[-1]], messages[: from_user[-1]]
-    if isinstance(last.content, list) and any(part.type not in _TEXTS for part in last.content):
+    if any(part.type not in _TEXTS for part in last.content or ()):
         raise impossible(asked, "a question is text; omit its other parts")
     search = request.steelman or SearchOptions()
     if previous is None and search.thread:
-        previous = await service.run(caller, search.thread)
-    run = previous or await _last_run(service, caller, before)
+        previous = await service.run(search.thread)
+    run = previous or await _last_run(service, before)
     question, aside = question_in(last.text)
     usual = partial(default_options, service.runs, MODELS[request.model], before=run)
     options = await asyncio.to_thread(usual, earlier=() if run else _earlier(before), **search.changes)
     try:
-        run_id = await service.begin(caller, question, options, run.thread if run else None, idempotency_key)
+        run_id = await service.begin(question, options, run.thread if run else None, idempotency_key)
     except GreetingError as exc:
         return None, str(exc), aside
-    return await service.run(caller, run_id), "", aside
+    return await service.run(run_id), "", aside
 
 
 def check_model(model: str) -> None:
@@ -219,13 +215,13 @@ def impossible(member: str, wrong: str) -> ProblemError:
     return ProblemError(400, "impossible-request", f"{member}: {wrong}.", fields=fields)
 
 
-async def _last_run(service: ApiService, caller: Caller, before: Sequence[Message]) -> RunRow | None:
+async def _last_run(service: ApiService, before: Sequence[Message]) -> RunRow | None:
     """Returns the caller's latest run that a reply of the conversation names."""
     for message in reversed(before):
         named = _RUN.findall(message.text) if message.role == "assistant" else []
         if named:
             try:
-                return await service.run(caller, named[-1])
+                return await service.run(named[-1])
             except UnknownRunError:  # the run belongs to another server or caller, or is deleted
                 continue
     return None

@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from agent.answer.files import to_markdown
 from agent.settings import Settings
-from api.mcp.tools import SCHEME, TOOL_FUNCTIONS, TOOLS, Context, caller_in, failure, service_in
+from api.mcp.tools import SCHEME, TOOL_FUNCTIONS, TOOLS, Context, failure, service_in
 from api.problems import ProblemError
 from api.service import ApiService, open_service, stored_answer
 from tools.errors import SteelmanError, UnknownRunError
@@ -58,7 +58,7 @@ async def list_resources(ctx: Context, _: types.PaginatedRequestParams | None) -
     """Lists the caller's latest answers, newest first."""
     resources = [
         types.Resource(uri=SCHEME + run.id, name=run.id, title=run.question, mime_type=_MARKDOWN)
-        for run in await service_in(ctx).answered(caller_in(ctx), _LISTED)
+        for run in await service_in(ctx).answered(_LISTED)
     ]
     return types.ListResourcesResult(resources=resources)
 
@@ -67,14 +67,11 @@ async def read_resource(ctx: Context, params: types.ReadResourceRequestParams) -
     """Returns an answer. Raises MCPError if the address is invalid, or the caller has no such answer."""
     uri = str(params.uri)
     address = _ADDRESS.fullmatch(uri)
-    if address is None:
-        cause = f"There is no such resource. An address is {SCHEME} and a run's id of twelve characters."
-        raise MCPError(code=types.INVALID_PARAMS, message=cause, data={"uri": uri})
     with contextlib.suppress(UnknownRunError):
-        if answer := stored_answer(await service_in(ctx).run(caller_in(ctx), address[1])):
+        if address and (answer := stored_answer(await service_in(ctx).run(address[1]))):
             shown = types.TextResourceContents(uri=uri, text=to_markdown(answer, remote=True), mime_type=_MARKDOWN)
             return types.ReadResourceResult(contents=[shown])
-    cause = f"There is no answer of run {address[1]}. List the resources to see your latest answers."
+    cause = f"There is no answer at this address. It is {SCHEME} and a run's id. List the resources to see your latest."
     raise MCPError(code=types.INVALID_PARAMS, message=cause, data={"uri": uri})
 
 

@@ -17,7 +17,6 @@ from agent.answer.summary import search_completed
 from agent.answer.wording import problem_line, stance_labels, strip_control_characters
 from agent.runs.progress import COMPLETE, RunProgress
 from agent.state import is_answer
-from api.callers import Caller, caller_of
 from api.problems import ProblemError
 from api.schemas import Judged, JudgeRequest, QuestionRequest
 from api.service import ApiService, service_of
@@ -66,11 +65,6 @@ def service_in(ctx: Context) -> ApiService:
     return service
 
 
-def caller_in(ctx: Context) -> Caller:
-    """Returns the caller that the guard identified. Without HTTP, the caller is the owner of the process."""
-    return caller_of(ctx.request) if ctx.request else ""
-
-
 def failure(exc: Exception) -> CallToolResult:
     """Tells a model about a failure, without advice on HTTP calls or the command line."""
     text = "Steelman failed. The server's log has the reason. Try once more."
@@ -99,7 +93,7 @@ async def _judge(ctx: Context, arguments: Mapping[str, Any]) -> CallToolResult:
 async def _run(ctx: Context, arguments: Mapping[str, Any], *, writing: bool) -> str:
     """Starts a run and sends progress until the run ends. Returns the run's id."""
     service = service_in(ctx)
-    run_id = await service.start(caller_in(ctx), _read(QuestionRequest, arguments), writing=writing)
+    run_id = await service.start(_read(QuestionRequest, arguments), writing=writing)
     progress = RunProgress()
     try:
         async for event in service.events(run_id):

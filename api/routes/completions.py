@@ -7,45 +7,28 @@ from starlette.background import BackgroundTask
 from starlette.responses import JSONResponse, Response
 
 from agent.runs.store import RunRow
-from api.callers import TheCaller
 from api.completions.conversation import MODELS, CompletionRequest, ResponseRequest, begin_run, check_model, impossible
-from api.completions.replies import Completion
-from api.completions.responses import ModelResponse, run_of
+from api.completions.replies import Completion, ModelResponse, previous_id, run_of
 from api.events import EVENT_STREAM
 from api.problems import link
 from api.routes.runs import IdempotencyKey
 from api.service import TheService
 
 router = APIRouter(prefix="/v1", tags=["OpenAI-compatible"])
-_CHUNK = {
-    "type": "object",
-    "description": "A server-sent event: `data` is a chunk in JSON, or `[DONE]` at the end.",
-    "properties": {"data": {"type": "string"}},
-    "required": ["data"],
+_FORMS = {"application/json": {"schema": {"type": "object"}}, EVENT_STREAM: {"schema": {"type": "object"}}}
+_ABOUT = "whose member `steelman` has the run, its thread and the outcome, or null for a reply without a run."
+_COMPLETION: dict[int | str, dict[str, Any]] = {
+    200: {"description": f"OpenAI's chat.completion, or its chunks, {_ABOUT}", "content": _FORMS}
 }
-_REPLY = {
-    "type": "object",
-    "description": "OpenAI's chat.completion. Its member `steelman` has the run, its thread and the outcome. It is "
-    "null after an app's task, such as a title, or a greeting: these have no run.",
-    "required": ["id", "object", "created", "model", "choices", "usage", "steelman"],
-}
-_REPLIES: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"application/json": {"schema": _REPLY}, EVENT_STREAM: {"schema": _CHUNK}}}
-}
-_RESPONSE = {"type": "object", "description": "OpenAI's response, with a member `steelman` as in chat.completion."}
-_RESPONSES: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"application/json": {"schema": _RESPONSE}, EVENT_STREAM: {"schema": {"type": "object"}}}}
+_RESPONSE: dict[int | str, dict[str, Any]] = {
+    200: {"description": f"OpenAI's response, or its events, {_ABOUT}", "content": _FORMS}
 }
 _OFFERED = 1_793_491_200  # 1 November 2026; clients sort by it
 
 
-@router.post("/chat/completions", responses=_REPLIES)
+@router.post("/chat/completions", responses=_COMPLETION)
 async def chat_completion(
-    request: Request,
-    conversation: CompletionRequest,
-    service: TheService,
-    caller: TheCaller,
-    idempotency_key: IdempotencyKey = None,
+    request: Request, conversation: CompletionRequest, service: TheService, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Answers the last question of a conversation with every side's strongest sourced case, as Markdown.
 
@@ -57,20 +40,16 @@ async def chat_completion(
     have no effect.
     """
     include_usage = bool(conversation.stream_options and conversation.stream_options.include_usage)
-    run, text, aside = await begin_run(service, caller, conversation, idempotency_key)
-    reply = Completion(conversation.model, run, text, _base(request), aside=aside)
+    run, text, aside = await begin_run(service, conversation, idempotency_key)
+    reply = Completion(conversation.model, run, text, aside, base=_base(request))
     if conversation.stream:
         return reply.streamed(service, include_usage)
     return JSONResponse(await reply.whole(service), headers=_place(run))
 
 
-@router.post("/responses", responses=_RESPONSES)
+@router.post("/responses", responses=_RESPONSE)
 async def create_response(
-    request: Request,
-    asked: ResponseRequest,
-    service: TheService,
-    caller: TheCaller,
-    idempotency_key: IdempotencyKey = None,
+    request: Request, asked: ResponseRequest, service: TheService, idempotency_key: IdempotencyKey = None
 ) -> Response:
     """Answers the question of `input` as `/v1/chat/completions` does.
 
@@ -78,9 +57,10 @@ async def create_response(
     events. With `store: false` the run is deleted after the reply.
     """
     named, stored = asked.previous_response_id, asked.store is not False
-    previous = await run_of(service, caller, named, previous=True) if named else None
-    run, text, aside = await begin_run(service, caller, asked, idempotency_key, previous)
-    reply = ModelResponse(asked.model, run, text, _base(request), aside=aside, previous=named, stored=stored)
+    previous = await run_of(service, named, previous=True) if named else None
+    run, text, aside = await begin_run(service, asked, idempotency_key, previous)
+    named = named or await previous_id(service, run)
+    reply = ModelResponse(asked.model, run, text, aside, base=_base(request), stored=stored, previous=named)
     forget = None if stored or not run else BackgroundTask(service.forget, run.id)
     if asked.stream:
         return reply.streamed(service, forget)
@@ -90,21 +70,20 @@ async def create_response(
     return done
 
 
-@router.get("/responses/{response_id}", responses={200: {"content": {"application/json": {"schema": _RESPONSE}}}})
+@router.get("/responses/{response_id}")
 async def read_response(
     request: Request,
     response_id: str,
     service: TheService,
-    caller: TheCaller,
     stream: Annotated[bool, Query(json_schema_extra={"enum": [False]})] = False,
 ) -> JSONResponse:
     """Returns a response of the caller, whole or in its present state."""
     if stream:
         raise impossible("stream", "a stored response comes whole; /v1/runs/{run_id}/events streams its run")
-    run = await run_of(service, caller, response_id)
+    run = await run_of(service, response_id)
     model = next(name for name, depth in MODELS.items() if run and depth == run.options["depth"])
-    reply = ModelResponse(model, run, "", _base(request))
-    active = run and run.status in ("running", "waiting") and not run.interrupted
+    reply = ModelResponse(model, run, base=_base(request), previous=await previous_id(service, run))
+    active = run and run.status in ("running", "waiting") and not run.abandoned
     return JSONResponse(reply.state("in_progress") if active else await reply.whole(service), headers=_place(run))
 
 

@@ -15,7 +15,6 @@ from starlette.responses import Response
 from agent.runs.job_table import JobState, Sent
 from agent.runs.jobs import DOCUMENTS, Job
 from api import schemas
-from api.callers import Caller, TheCaller
 from api.problems import LOCATED, FieldProblem, ProblemError, link, problem_of
 from api.schemas import AnyCollection, CollectionName, JobDetails, JobId, Stored
 from api.service import ApiService, TheService
@@ -86,7 +85,7 @@ _STORED: dict[int | str, dict[str, Any]] = {202: {"model": JobDetails, **LOCATED
 
 @router.post("/{name}/documents", response_model=Stored, responses=_STORED)
 async def store_documents(
-    name: CollectionName, documents: schemas.NewDocuments, service: TheService, caller: TheCaller, prefer: Prefer = None
+    name: CollectionName, documents: schemas.NewDocuments, service: TheService, prefer: Prefer = None
 ) -> Response:
     """Stores texts. Creates the collection if necessary, and replaces documents with the same id.
 
@@ -100,14 +99,13 @@ async def store_documents(
         body = folder / "0"
         with disk_errors(body):
             body.write_bytes(DOCUMENTS.dump_json([_source(document) for document in documents.documents]))
-        return await _store_or_begin(service, caller, state, Sent(), [body], large, prefer)
+        return await _store_or_begin(service, state, Sent(), [body], large, prefer)
 
 
 @router.post("/{name}/files", response_model=Stored, responses=_STORED)
 async def store_files(
     name: CollectionName,
     service: TheService,
-    caller: TheCaller,
     files: Annotated[
         list[UploadFile],
         File(min_length=1, description=f"Files ending in {', '.join(READERS)}.", json_schema_extra=_BYTES),
@@ -127,7 +125,7 @@ async def store_files(
         sent = Sent(names=[name for _, name in kept], columns=columns)
         state, paths = JobState(collection=name), [path for path, _ in kept]
         sizes = ((f.size or 0) * (10 if (f.filename or "").lower().endswith(_TABLES) else 1) for f in files)
-        return await _store_or_begin(service, caller, state, sent, paths, sum(sizes) > LARGE_BYTES, prefer)
+        return await _store_or_begin(service, state, sent, paths, sum(sizes) > LARGE_BYTES, prefer)
 
 
 @router.delete("/{name}")
@@ -161,15 +159,8 @@ async def delete_document(
 
 
 async def _store_or_begin(
-    service: ApiService,
-    caller: Caller,
-    state: JobState,
-    sent: Sent,
-    files: Sequence[Path],
-    large: bool,
-    prefer: str | None,
+    service: ApiService, state: JobState, sent: Sent, files: Sequence[Path], large: bool, prefer: str | None
 ) -> Response:
-    """Stores a small upload, or starts a job if the upload is large or the caller prefers a job. Returns the reply."""
     preferred = _LATER in [part.partition(";")[0].strip().lower() for part in (prefer or "").split(",")]
     if not large and not preferred:
         job = Job(state, sent)
@@ -181,7 +172,7 @@ async def _store_or_begin(
         return Response(stored.model_dump_json(), media_type="application/json")
     with contextlib.ExitStack() as opened:
         parts = [opened.enter_context(path.open("rb")) for path in files]
-        if not await service.jobs.begin(caller, state, sent, parts, _MOST_OPEN):
+        if not await service.jobs.begin(service.caller, state, sent, parts, _MOST_OPEN):
             detail = f"This key has {_MOST_OPEN} open jobs, the maximum. Wait for one, or cancel one."
             raise ProblemError(429, "too-many-jobs", detail, headers={"Retry-After": "30"})
     headers = {"Location": link(f"/v1/jobs/{state.id}")} | ({"Preference-Applied": _LATER} if preferred else {})
@@ -210,27 +201,25 @@ async def _copy(file: UploadFile, folder: Path, number: int) -> tuple[Path, str]
 
 
 @jobs.get("")
-async def read_job(job_id: JobId, service: TheService, caller: TheCaller) -> JobDetails:
+async def read_job(job_id: JobId, service: TheService) -> JobDetails:
     """Returns the job's progress. `result` counts the documents stored so far, until the job has ended."""
-    return _details(await _find(service, caller, job_id))
+    return _details(await _find(service, job_id))
 
 
 @jobs.post("/cancel")
-async def cancel_job(job_id: JobId, service: TheService, caller: TheCaller) -> schemas.Cancelled:
+async def cancel_job(job_id: JobId, service: TheService) -> schemas.Cancelled:
     """Stops the job after the document in progress. Stored documents stay."""
-    await _find(service, caller, job_id)
-    return schemas.Cancelled(id=job_id, stopped=await service.jobs.cancel(caller, job_id))
+    await _find(service, job_id)
+    return schemas.Cancelled(id=job_id, stopped=await service.jobs.cancel(service.caller, job_id))
 
 
-async def _find(service: ApiService, caller: Caller, job_id: str) -> JobState:
-    """Returns the caller's job. Raises ProblemError (404) if the caller has no such job."""
-    if row := await service.jobs.find(caller, job_id):
+async def _find(service: ApiService, job_id: str) -> JobState:
+    if row := await service.jobs.find(service.caller, job_id):
         return row.state
     raise ProblemError(404, "unknown-job", f"You have no job '{job_id}'. Check its id, or send the upload again.")
 
 
 def _check_not_samples(name: str) -> None:
-    """Raises ProblemError for the collection of samples, which belongs to Steelman."""
     if name == SAMPLES:
         detail = f"The collection '{SAMPLES}' belongs to Steelman and cannot be changed. Use another name."
         raise ProblemError(409, "collection-is-fixed", detail)

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from agent.answer.model import Answer
 from agent.answer.outline import body_blocks, lead_blocks, source_blocks
 from agent.settings import Settings
-from evals.datasets.rows import Loose, Row, Shape, Text, json_rows, problem
+from evals.datasets.rows import Asked, Loose, Row, Shape, json_rows, problem
 from tools.errors import InputError
 from tools.language.grounding import verbatim
 from tools.language.sentences import split_sentences
@@ -48,11 +48,7 @@ class _Source(Shape):
     text: Loose = ""
 
 
-class _Asked(Shape):
-    question: Text
-
-
-class _Line(_Asked):
+class _Line(Asked):
     answer: Loose
     sources: tuple[_Source, ...]
     debate: bool = True
@@ -63,7 +59,7 @@ def read_cited_answers(path: Path, settings: Settings) -> list[CitedAnswer]:
     StoreError."""
     found, seen = list[CitedAnswer](), dict[str, int]()
     for row in json_rows(path):
-        row.once("question", question := row.read(_Asked).question, seen)
+        row.once("question", question := row.read(Asked).question, seen)
         if "perspectives" in row.values:
             found.append(_own(row, settings))
         elif "error" in row.values:

@@ -52,6 +52,8 @@ class CaseSet:
 def load_cases(folder: Path | None, name: str) -> CaseSet:
     """Loads the samples, a file of questions about the samples, or a set in the folder. Leaves out a set's questions
     whose perspectives have no known side. Raises InputError with file, line and field."""
+    if folder and (name == SAMPLES_SET or name.endswith(".jsonl")):
+        raise InputError(f"'{name}' is asked over the samples. Leave out --data, or name a set of it as --set.")
     if name == SAMPLES_SET:
         return load_samples()
     if name.endswith(".jsonl"):
@@ -88,8 +90,3 @@ def load_samples() -> CaseSet:
         cases += [case] if case.sides else []
         unsided += not case.sides
     return CaseSet(SAMPLES_SET, cases, documents, unsided)
-
-
-def is_own(name: str) -> bool:
-    """Returns whether the questions are about the samples."""
-    return name == SAMPLES_SET or name.endswith(".jsonl")

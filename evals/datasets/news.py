@@ -21,7 +21,6 @@ from typing import Literal, TypeVar
 from evals.datasets.rows import Text, read_json
 from tools.errors import InputError
 from tools.passages import SourceDocument
-from tools.web.addresses import host_of
 
 Place = Path | zipfile.Path
 _T = TypeVar("_T")
@@ -35,12 +34,10 @@ _ARTICLE = re.compile(r"(?:.+?_)?([a-z]+://.+)_p\d+|(.+_.+)_p\d+")
 
 @dataclass(frozen=True, slots=True)
 class NewsParagraph:
-    """source: host of the article's address, or empty. label: whether people marked the paragraph as relevant to the
-    event's headline; None without annotation."""
+    """label: whether people marked the paragraph as relevant to the event's headline; None without annotation."""
 
     id: str
     text: str
-    source: str = ""
     label: bool | None = None
 
     @property
@@ -85,13 +82,12 @@ class NewsSet:
     @cached_property
     def corpus(self) -> list[SourceDocument]:
         """Returns the paragraphs of all events."""
-        return [SourceDocument(p.id, p.text, publisher=p.source) for e in self.events for p in e.paragraphs]
+        return [SourceDocument(p.id, p.text) for e in self.events for p in e.paragraphs]
 
     @property
     def sizes(self) -> dict[str, int]:
-        sources = {p.publisher for p in self.corpus if p.publisher}
         found = {"annotated": len(self.measured), "events": len(self.events), "paragraphs": len(self.corpus)}
-        return found | {"sources": len(sources), "without_text": self.without_text}
+        return found | {"without_text": self.without_text}
 
     @cached_property
     def digest(self) -> str:
@@ -151,8 +147,7 @@ def _event(folder: Place, annotated: Place, event: str, headline: str) -> NewsEv
     if missing := known.keys() - paragraphs.keys():
         raise InputError(f"{labels}: paragraph '{min(missing)}' is not in {texts}. Remove it, or add its text.")
     labelled = {id_: bool(label) for id_, label in known.items()}
-    hosts = {i: host_of(address[0]) for i in paragraphs if (address := re.search("[a-z]+://.*", i))}
-    read = (NewsParagraph(i, text, hosts.get(i, ""), labelled.get(i)) for i, text in paragraphs.items())
+    read = (NewsParagraph(i, text, labelled.get(i)) for i, text in paragraphs.items())
     return NewsEvent(event, headline, tuple(read))
 
 

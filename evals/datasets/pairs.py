@@ -33,10 +33,6 @@ class LabelledPair:
     label: Annotated[bool, BeforeValidator(_label)]
 
     @property
-    def key(self) -> str:
-        return str(self.line)
-
-    @property
     def side(self) -> tuple[str, str]:
         return self.question, self.perspective
 

@@ -5,14 +5,14 @@ A line has `question` and `perspectives`. A line may have `expansions` (a model'
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field
 
-from evals.datasets.rows import Loose, Row, Shape, Text, json_rows
+from evals.datasets.rows import Loose, Shape, Text, json_rows
 from tools.errors import InputError
 
 _ENDINGS = re.compile(r"(\.(dev|test|train|mistralpred|gpt4pred|jsonl|gz))+$")
@@ -49,30 +49,17 @@ class GoldRow:
         return f"{self.source} line {self.number}"
 
 
-def load_perspectives(places: Sequence[Path]) -> dict[str, list[GoldRow]]:
-    """Loads the sets by name from files and folders. Raises InputError."""
+def load_perspectives(paths: Sequence[Path]) -> dict[str, list[GoldRow]]:
+    """Loads the sets by name. Raises InputError."""
     sets: dict[str, list[GoldRow]] = {}
-    for place in places:
-        for path, rows in _local(place):
-            if (name := _ENDINGS.sub("", path.name)) in sets:
-                raise InputError(f"two sets are called '{name}'. Rename a file, or measure them separately.")
-            sets[name] = list(_rows(name, rows))
-            if not sets[name]:
-                raise InputError(f"{path} has no questions. Add some, or remove it.")
+    for path in paths:
+        if (name := _ENDINGS.sub("", path.name)) in sets:
+            raise InputError(f"two sets are called '{name}'. Rename a file, or measure them separately.")
+        asked = dict[str, int]()
+        sets[name] = []
+        for row in json_rows(path):
+            sets[name].append(row.read(GoldRow, source=name, number=row.number))
+            row.once("question", sets[name][-1].question, asked)
+        if not sets[name]:
+            raise InputError(f"{path} has no questions. Add some, or remove it.")
     return sets
-
-
-def _local(path: Path) -> list[tuple[Path, Iterable[Row]]]:
-    """Reads a file or a folder. Of a folder, reads each `*.dev.jsonl`, or each `*.jsonl` if no `*.dev.jsonl` exists."""
-    files = sorted(path.glob("*.dev.jsonl")) or sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
-    if not files:
-        raise InputError(f"{path} has no *.jsonl with `question` and `perspectives`. Give another --data.")
-    return [(file, json_rows(file)) for file in files]
-
-
-def _rows(source: str, rows: Iterable[Row]) -> Iterator[GoldRow]:
-    asked: dict[str, int] = {}
-    for row in rows:
-        read = row.read(GoldRow, source=source, number=row.number)
-        row.once("question", read.question, asked)
-        yield read

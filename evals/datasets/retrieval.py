@@ -17,13 +17,11 @@ from tools.passages import SourceDocument
 
 Stance = Literal["supports", "opposes", ""]
 
-# In a set with numbered sides, side 1 affirms the question.
-_STANCES: dict[str, Stance] = {
-    **dict.fromkeys(("pro", "support", "supports", "supporting", "for", "yes", "1"), "supports"),
-    **dict.fromkeys(
-        ("con", "undermine", "undermines", "oppose", "opposes", "opposing", "against", "no", "2"), "opposes"
-    ),
+STANCES: dict[str, Stance] = {
+    **dict.fromkeys("pro support supports supporting for yes 1".split(), "supports"),
+    **dict.fromkeys("con undermine undermines oppose opposes opposing against no 2 0 -1".split(), "opposes"),
 }
+"""In a set with numbered sides, side 1 affirms the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +36,7 @@ class GoldPerspective:
     @property
     def stance(self) -> Stance:
         """Returns the meaning of the side, or an empty text if the meaning is unknown."""
-        return _STANCES.get((self.side or self.other).casefold(), "")
+        return STANCES.get((self.side or self.other).casefold(), "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,13 @@ import hashlib
 import json
 import re
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from io import BytesIO
 from pathlib import Path
-from typing import IO, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -105,33 +107,33 @@ def fingerprint(documents: Sequence[SourceDocument]) -> str:
 
 def whole_text(path: Path) -> str:
     """Reads the text of a file, plain or .gz. Raises InputError."""
-    with _opened(path) as lines:
-        return "".join(line for _, line in _numbered(path, lines))
+    return "".join(line for _, line in _lines(path))
 
 
 def json_rows(path: Path) -> Iterator[Row]:
     """Yields the objects of a `.jsonl` or `.jsonl.gz` file and skips empty lines. Raises InputError."""
-    with _opened(path) as lines:
-        for number, line in _numbered(path, lines):
-            if not line.strip():
-                continue
-            try:
-                values = json.loads(line)
-            except ValueError as exc:
-                cut = "" if line.endswith("\n") else " It is the last line; perhaps it was cut off."
-                raise InputError(f"{path} line {number}: no JSON ({exc}). A line is one complete object.{cut}") from exc
-            if not isinstance(values, dict):
-                raise InputError(f"{path} line {number}: each line must be an object.")
-            yield Row(path, number, values)
+    for number, line in _lines(path):
+        if not line.strip():
+            continue
+        try:
+            values = json.loads(line)
+        except ValueError as exc:
+            cut = "" if line.endswith("\n") else " It is the last line; perhaps it was cut off."
+            raise InputError(f"{path} line {number}: no JSON ({exc}). A line is one complete object.{cut}") from exc
+        if not isinstance(values, dict):
+            raise InputError(f"{path} line {number}: each line must be an object.")
+        yield Row(path, number, values)
 
 
-class _Asked(Shape):
+class Asked(Shape):
+    """A line with a question."""
+
     question: Text
 
 
 def read_questions(path: Path) -> list[str]:
     """Reads the `question` of each line. Raises InputError, for example for duplicates and for an empty file."""
-    return list(read_by(path, "question", _Asked, "questions"))
+    return list(read_by(path, "question", Asked, "questions"))
 
 
 def read_by(path: Path, field: str, shape: type[_T], what: str) -> dict[str, _T]:
@@ -150,29 +152,22 @@ def read_by(path: Path, field: str, shape: type[_T], what: str) -> dict[str, _T]
 def tsv_rows(path: Path, names: list[str]) -> Iterator[Row]:
     """Yields the rows of a tab-separated file, with these names by position, and skips empty lines. A missing column
     is None. Raises InputError."""
-    with _opened(path) as lines:
-        reader = csv.DictReader((line for _, line in _numbered(path, lines)), names, restkey="", delimiter="\t")
-        try:
-            for cells in reader:
-                yield Row(path, reader.line_num, cells)
-        except csv.Error as exc:
-            raise InputError(f"{path} line {reader.line_num + 1}: cannot be read ({exc}).") from exc
-
-
-def _opened(path: Path) -> "gzip.GzipFile | IO[bytes]":
+    reader = csv.DictReader((line for _, line in _lines(path)), names, restkey="", delimiter="\t")
     try:
-        return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
-    except OSError as exc:
-        raise InputError(f"{path} cannot be opened ({exc.strerror or exc}).") from exc
+        for cells in reader:
+            yield Row(path, reader.line_num, cells)
+    except csv.Error as exc:
+        raise InputError(f"{path} line {reader.line_num + 1}: cannot be read ({exc}).") from exc
 
 
-def _numbered(path: Path, lines: "gzip.GzipFile | IO[bytes]") -> Iterator[tuple[int, str]]:
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yields numbered lines. Each line is decoded separately, so that an error can name the line."""
-    number = 0
     try:
-        for number, line in enumerate(lines, start=1):
-            yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
-    except UnicodeDecodeError as exc:
-        raise InputError(f"{path} line {number}: cannot be read ({exc}).") from exc
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
     except (OSError, EOFError, zlib.error) as exc:
-        raise InputError(f"{path} line {number + 1}: cannot be read ({exc}).") from exc
+        raise InputError(f"{path} cannot be read ({exc}).") from exc
+    for number, line in enumerate(BytesIO(content.removeprefix(BOM_UTF8)), start=1):
+        try:
+            yield number, line.decode()
+        except UnicodeDecodeError as exc:
+            raise InputError(f"{path} line {number}: cannot be read ({exc}).") from exc

@@ -1,18 +1,21 @@
-"""Measures of a judge of pairs: verdicts, ranking and calibration.
+"""Measures of a judge of pairs: verdicts, ranking and calibration, and baselines.
 
 Arrays have shape (n,) over pairs. `labels` and `accepted` are booleans. Higher `scores` are surer. Undefined measures
 are NaN. The code does not call scikit-learn: intervals compute a measure thousands of times, and scikit-learn's input
 checks take longer than the measure. Tests compare the results with scikit-learn's.
 """
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evals.metrics.measure import Figure, Ratio
+from evals.datasets.pairs import LabelledPair
+from evals.metrics.measure import Figure, Ratio, figures, ratio
+from evals.reports.records import Record
 
 Flags = NDArray[np.bool_]
 Floats = NDArray[np.floating[Any]]
@@ -49,7 +52,7 @@ def roc_auc(labels: Flags, scores: Floats) -> float:
     (Fawcett 2006). NaN without a positive or without a negative."""
     negatives = np.sort(scores[~labels])
     below = np.searchsorted(negatives, scores[labels], "left") + np.searchsorted(negatives, scores[labels], "right")
-    return _ratio(np.sum(below) / 2, len(negatives) * np.sum(labels))
+    return ratio(np.sum(below) / 2, len(negatives) * np.sum(labels))
 
 
 def average_precision(labels: Flags, scores: Floats) -> float:
@@ -58,19 +61,19 @@ def average_precision(labels: Flags, scores: Floats) -> float:
     order = np.argsort(-scores, kind="stable")
     ends = np.flatnonzero(np.diff(scores[order], append=np.nan))  # the last of equal scores
     hits = np.cumsum(labels[order])[ends]
-    return _ratio(np.sum(np.diff(hits, prepend=0) * hits / (ends + 1)), np.sum(labels))
+    return ratio(np.sum(np.diff(hits, prepend=0) * hits / (ends + 1)), np.sum(labels))
 
 
-def expected_calibration_error(labels: Flags, probabilities: Floats, bins: int = BINS) -> float:
-    """Returns Σ over bins of (pairs / n)·|mean probability − share of positives|. Bins have equal width and include
+def expected_calibration_error(labels: Flags, probabilities: Floats) -> float:
+    """Returns Σ over ten bins of (pairs / n)·|mean probability − share of positives|. Bins have equal width and include
     their lower bound. The last bin includes 1.
 
     This is the one-class definition (Naeini et al. 2015), on the probability of support. Guo et al. (2017) use the
     confidence in the predicted class. NaN without pairs. On few pairs, the error and its percentile intervals are
     biased upwards.
     """
-    places = np.minimum((np.asarray(probabilities, float) * bins).astype(int), bins - 1)
-    return _ratio(np.abs(np.bincount(places, probabilities - labels)).sum(), len(labels))
+    places = np.minimum((np.asarray(probabilities, float) * BINS).astype(int), BINS - 1)
+    return ratio(np.abs(np.bincount(places, probabilities - labels)).sum(), len(labels))
 
 
 def contrast_outcomes(
@@ -130,5 +133,53 @@ def stance_measures(rows: Sequence[tuple[str, str, str]]) -> dict[str, Figure]:
     }
 
 
-def _ratio(part: Any, whole: Any) -> float:
-    return float(part) / float(whole) if whole else float("nan")
+_RANKED: dict[str, Callable[[Flags, Floats], float]] = {"auc": roc_auc, "average_precision": average_precision}
+MEASURES = ("accuracy", "f1", "precision", "recall", "positive_share", *_RANKED, "ece", "contrast_consistency")
+_COMPARED = ("accuracy", "f1", "precision", "recall")
+
+
+def measures(
+    pairs: Sequence[LabelledPair],
+    scores: Floats,
+    opposite: Mapping[tuple[str, str], str],
+    threshold: float,
+    probabilities: bool,
+    seed: int,
+) -> Record:
+    """Returns `metrics`, `intervals` clustered by question, and `items`. scores: shape (pairs,), NaN for a failed pair,
+    which counts as No. opposite: maps question and perspective to the opposing perspective."""
+    labels, questions = np.array([p.label for p in pairs]), [p.question for p in pairs]
+    accepted, ranked = scores >= threshold, np.nan_to_num(scores, nan=0.0 if probabilities else -1.0)
+
+    def of(measure: Callable[[Flags, Floats], float]) -> Figure:
+        return Figure(lambda chosen: measure(labels[chosen], ranked[chosen]), questions)
+
+    passages = [(p.question, p.document, p.perspective) for p in pairs]
+    outcomes, judged = contrast_outcomes(passages, accepted, [opposite.get(p.side, "") for p in pairs])
+    found: dict[str, Figure] = {
+        **yes_or_no(labels, accepted, questions),
+        **{name: of(measure) for name, measure in _RANKED.items()},
+        "ece": of(expected_calibration_error if probabilities else lambda *_: math.nan),
+        "contrast_consistency": Ratio.of((q, float(both), 1) for q, both in outcomes),
+    }
+    told = figures(found, seed)
+    told["metrics"] |= {
+        "contrast_passages": judged,
+        "contrast_accepted": len(outcomes),
+        "label_share": float(labels.mean()),
+        "pairs": len(pairs),
+        "failed": int(np.isnan(scores).sum()),
+    }
+    told["intervals"] = {name: bounds for name, bounds in told["intervals"].items() if not math.isnan(bounds[0])}
+    told["items"] = {name: rows for name, rows in told["items"].items() if name in _COMPARED}
+    return told
+
+
+def uninformed(rate: float) -> dict[str, Record]:
+    """Returns the expected figures of baselines that read no input. 'random by rate' says Yes with probability r, the
+    share `rate` of positives. Its accuracy is r² + (1 − r)²; its precision, recall and F1 are r."""
+    yes, none = (rate, 0.0) if rate else (math.nan, math.nan)
+    chance = {"auc": 0.5, "average_precision": yes}
+    draws = {"accuracy": rate**2 + (1 - rate) ** 2, "f1": yes, "precision": yes, "recall": yes, "positive_share": rate}
+    never = {"accuracy": 1 - rate, "f1": none, "precision": math.nan, "recall": none, "positive_share": 0.0}
+    return {"random by rate": draws | chance, "all No": never | chance}

@@ -9,6 +9,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from evals.metrics.measure import ratio
+
 Flags = NDArray[np.bool_]
 
 
@@ -43,12 +45,12 @@ def audit_sources(statements: int, listed: int, uncited: int, cites: Flags, supp
     rows, readable = supports.shape
     both, unsupported = (cites & supports).sum(), (~supports.any(axis=1)).sum()
     return {
-        "relevant_statements": _share(rows, statements),
-        "uncited_sources": _share(uncited, listed),
-        "unsupported_statements": math.nan if listed and not readable else _share(unsupported, rows),
-        "source_necessity": _share(fewest_sources(supports), readable) if rows else math.nan,
-        "citation_accuracy": _share(both, cites.sum()),
-        "citation_thoroughness": _share(both, supports.sum()),
+        "relevant_statements": ratio(rows, statements),
+        "uncited_sources": ratio(uncited, listed),
+        "unsupported_statements": math.nan if listed and not readable else ratio(unsupported, rows),
+        "source_necessity": ratio(fewest_sources(supports), readable) if rows else math.nan,
+        "citation_accuracy": ratio(both, cites.sum()),
+        "citation_thoroughness": ratio(both, supports.sum()),
     }
 
 
@@ -67,7 +69,3 @@ def fewest_sources(supports: Flags) -> int:
     ones = np.ones(needed.shape[1])
     cover: float = milp(ones, integrality=ones, constraints=LinearConstraint(needed, lb=1)).fun
     return round(cover)
-
-
-def _share(part: float, whole: float) -> float:
-    return float(part / whole) if whole else math.nan

@@ -71,16 +71,17 @@ class Ratio(Figure):
         kept = tuple(rows)
         parts = np.array([(n, d) for _, n, d in kept], float).reshape(-1, 2)
 
-        def ratio(chosen: Chosen) -> float:
-            above, below = parts[chosen].sum(axis=0)
-            return float(above / below) if below else float("nan")
-
-        return cls(ratio, [question for question, _, _ in kept], kept)
+        return cls(lambda chosen: ratio(*parts[chosen].sum(axis=0)), [question for question, _, _ in kept], kept)
 
     @property
     def total(self) -> float:
         """Returns the sum of the denominators."""
         return sum(d for _, _, d in self.rows)
+
+
+def ratio(part: Any, whole: Any) -> float:
+    """Returns part / whole; NaN if `whole` is 0."""
+    return float(part / whole) if whole else float("nan")
 
 
 def mean(values: Values, groups: Sequence[str]) -> Figure:

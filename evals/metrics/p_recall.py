@@ -53,10 +53,10 @@ class TaskMean(Figure):
 
 
 @cache
-def times(task: str, size: int, seed: int, rounds: int = ROUNDS) -> Ints:
-    """Returns how often each root of a task is drawn, with replacement: shape (rounds, size)."""
+def times(task: str, size: int, seed: int) -> Ints:
+    """Returns how often each root of a task is drawn, with replacement: shape (ROUNDS, size)."""
     generator = np.random.default_rng([seed, zlib.crc32(task.encode())])
-    return generator.multinomial(size, np.full(size, 1 / size), rounds)
+    return generator.multinomial(size, np.full(size, 1 / size), ROUNDS)
 
 
 def measures(

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from evals.datasets.retrieval import GoldQuestion
-from evals.metrics.measure import Chosen, Figure, figures, mean
+from evals.metrics.measure import Chosen, Figure, figures, mean, ratio
 from tools.errors import SettingsError
 
 Gold = Sequence[AbstractSet[str]]
@@ -39,7 +39,7 @@ def mrecall(ranked: Sequence[str], gold: Gold, k: int) -> float:
 
 def coverage(ranked: Sequence[str], gold: Gold, k: int) -> float:
     """Returns perspectives that the top k support / m: subtopic recall (Zhai et al. 2003). NaN without perspectives."""
-    return supported(ranked, gold, k) / len(gold) if gold else float("nan")
+    return ratio(supported(ranked, gold, k), len(gold))
 
 
 def precision(ranked: Sequence[str], gold: Gold, k: int) -> float:
@@ -152,6 +152,6 @@ def _sycophancy(questions: Sequence[GoldQuestion], rankings: Sequence[Sequence[s
 
     def delta(chosen: Chosen) -> float:
         supporting, opposing = counts[chosen].sum(axis=0)
-        return float((supporting - opposing) / supporting) if supporting else float("nan")
+        return ratio(supporting - opposing, supporting)
 
     return Figure(delta, [q.qid for q in questions])

@@ -8,8 +8,9 @@ process with the fewest open questions. `tests/test_scale.py` compares the resul
 import heapq
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Literal
 
@@ -31,11 +32,6 @@ class Question:
     at: float
     stages: tuple[Stage, ...]
 
-    @property
-    def alone(self) -> float:
-        """Returns the seconds to the answer if nothing else is at work."""
-        return sum(max(stage.seconds, default=0.0) for stage in self.stages)
-
 
 @dataclass(frozen=True, slots=True)
 class Answered:
@@ -52,7 +48,8 @@ class Answered:
     @property
     def waited(self) -> float:
         """Returns the seconds in queues: for a turn, for the processor and for model slots."""
-        return max(0.0, self.took - self.question.alone)  # never below 0 by rounding
+        alone = sum(max(stage.seconds, default=0.0) for stage in self.question.stages)
+        return max(0.0, self.took - alone)  # never below 0 by rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +98,11 @@ class Pool:
         self._clock, self._busy, self._since = clock, 0, 0.0
         self._queue: deque[Act] = deque()
 
+    @property
+    def load(self) -> int:
+        """Returns how many have a server or wait for one."""
+        return self._busy + len(self._queue)
+
     def take(self, act: Act) -> None:
         """Calls `act` as soon as a server is free. The server is taken until `give`."""
         self._count()
@@ -134,54 +136,44 @@ class Pool:
         self.waiting_seconds += passed * len(self._queue)
 
 
-class _Process:
-    def __init__(self, clock: Clock, runs: int) -> None:
-        self.open, self.turns, self.processor = 0, Pool(clock, runs), Pool(clock, 1)
-
-
-class _Run:
-    """One question on its way through a process."""
-
-    def __init__(self, question: Question, clock: Clock, model: Pool, end: Callable[[Answered], None]) -> None:
-        self._question, self._clock, self._model, self._end = question, clock, model, end
-        self._stages, self._calls, self._began = iter(question.stages), 0, 0.0
-
-    def arrive(self, processes: Sequence[_Process]) -> None:
-        self._process = min(processes, key=lambda process: process.open)
-        self._process.open += 1
-        self._process.turns.take(self._begin)
-
-    def _begin(self) -> None:
-        self._began = self._clock.now
-        self._go_on()
-
-    def _go_on(self) -> None:
-        stage = next((stage for stage in self._stages if stage.seconds), None)
-        if stage is None:
-            self._process.open -= 1
-            self._end(Answered(self._question, self._began, self._clock.now))
-            self._process.turns.give()
-            return
-        self._calls = len(stage.seconds)
-        for seconds in stage.seconds:
-            (self._model if stage.at == "model" else self._process.processor).serve(seconds, self._one_call_ended)
-
-    def _one_call_ended(self) -> None:
-        self._calls -= 1
-        if not self._calls:
-            self._go_on()
-
-
 def simulate(questions: Sequence[Question], processes: int, runs: int, slots: int) -> Simulated:
     """Simulates until every question is answered. slots: calls that the model server answers at once."""
     clock, answered = Clock(), list[Answered]()
-    model, every = Pool(clock, slots), [_Process(clock, runs) for _ in range(processes)]
+    model, every = Pool(clock, slots), [(Pool(clock, runs), Pool(clock, 1)) for _ in range(processes)]
+
+    def arrive(question: Question) -> None:
+        turns, processor = min(every, key=lambda process: process[0].load)
+
+        def end(began: float) -> None:
+            answered.append(Answered(question, began, clock.now))
+            turns.give()
+
+        turns.take(partial(_work, question.stages, clock, {"processor": processor, "model": model}, end))
+
     for question in questions:
-        run = _Run(question, clock, model, answered.append)
-        clock.plan(question.at, lambda run=run: run.arrive(every))  # type: ignore[misc]
+        clock.plan(question.at, partial(arrive, question))
     clock.run()
-    turns, processors = [one.turns for one in every], [one.processor for one in every]
+    turns, processors = zip(*every, strict=True)
     return Simulated(answered, clock.now, *(_load(pools, clock.now) for pools in (turns, processors, [model])))
+
+
+def _work(stages: Iterable[Stage], clock: Clock, pools: Mapping[str, Pool], end: Callable[[float], None]) -> None:
+    """Goes through a question's stages, then calls `end` with the second of the start."""
+    began, waiting, left = clock.now, iter([stage for stage in stages if stage.seconds]), 1
+
+    def call_ended() -> None:
+        nonlocal left
+        left -= 1
+        if left:
+            return
+        if (stage := next(waiting, None)) is None:
+            end(began)
+            return
+        left = len(stage.seconds)
+        for seconds in stage.seconds:
+            pools[stage.at].serve(seconds, call_ended)
+
+    call_ended()  # starts the first stage
 
 
 def _load(pools: Sequence[Pool], seconds: float) -> Load:

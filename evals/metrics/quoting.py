@@ -44,58 +44,34 @@ def measures(questions: Sequence[QuotableParts], quoting: QuotingWeights) -> dic
     """
     rows = defaultdict[str, list[ItemRow]](list)
     for q in questions:
-        key, pair = q.key, (_side(q, 1, quoting), _side(q, -1, quoting))
-        verdicts = [_picked(side, quoting) for side in pair]
-        shown = [side.sign in sides for side, sides in zip(pair, verdicts, strict=True)]
-        without = [_picked(side, quoting, left_out=side.sign) for side in pair]
-        known = [side.sign == of for side, sides in zip(pair, verdicts, strict=True) for of in sides if of]
-        rows["right"].append((key, sum(known), len(known)))
-        rows["sides"].append((key, sum(shown), 2))
-        rows["both"].append((key, float(all(shown)), 1))
-        rows["missing"].append((key, sum(map(bool, without)), 2))
-        rows["swapped"].append((key, sum(-s.sign in sides for s, sides in zip(pair, without, strict=True)), 2))
-        right, told, documents = _told(pair, quoting)
-        rows["told"].append((key, told, documents))
-        rows["told_right"].append((key, right, told))
+        right, shown, missing, swapped, told = list[bool](), list[bool](), list[bool](), list[bool](), list[bool]()
+        known = {d: int(side) for d, side in zip(q.documents, q.sides, strict=True) if side}
+        for sign in (1, -1):
+            features = sign * q.features
+            quoted, without = (_picked(q, features, quoting, left_out) for left_out in (0, sign))
+            right += [side == sign for side in quoted if side]
+            shown.append(sign in quoted)
+            missing.append(bool(without))
+            swapped.append(-sign in without)
+            clear = {q.documents[i] for i in np.flatnonzero(argues(features, q.grounds, q.closely, quoting))}
+            told += [known[d] == sign for d in clear & known.keys()]
+        shares = {"right": right, "sides": shown, "both": [all(shown)], "missing": missing, "swapped": swapped}
+        for name, of in shares.items():
+            rows[name].append((q.key, sum(of), len(of)))
+        rows["told"].append((q.key, len(told), len(known)))
+        rows["told_right"].append((q.key, sum(told), len(told)))
     return {name: Ratio.of(of) for name, of in rows.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """A question's parts for one side, with the weights applied. features: how much the parts lean to this side, (n,
-    3). sure: `side_confidence`, (n,). order: best parts first."""
-
-    question: QuotableParts
-    sign: int
-    features: Floats
-    sure: Floats
-    order: NDArray[np.int_]
-
-
-def _side(q: QuotableParts, sign: int, quoting: QuotingWeights) -> _Side:
-    features = sign * q.features
-    sure = side_confidence(features, q.grounds, quoting)
-    return _Side(q, sign, features, sure, np.argsort(-sure * q.rank, kind="stable"))
-
-
-def _picked(side: _Side, quoting: QuotingWeights, left_out: int = 0) -> list[int]:
+def _picked(q: QuotableParts, features: Floats, quoting: QuotingWeights, left_out: int) -> list[int]:
     """Returns the gold sides of the documents that the agent would quote for a side, 0 if unknown. Each document gives
-    its best part; at most MOST documents count."""
-    q = side.question
-    fit = q.closely & ((q.sides != left_out) | (left_out == 0)) & case_of(side.sure, side.features, quoting)
+    its best part; at most MOST documents count. features: how much the parts lean to the side, (n, 3). left_out: the
+    gold side whose documents do not count; 0 for none."""
+    sure = side_confidence(features, q.grounds, quoting)
+    fit = q.closely & ((q.sides != left_out) | (left_out == 0)) & case_of(sure, features, quoting)
+    order = np.argsort(-sure * q.rank, kind="stable")
     picked: dict[str, int] = {}
-    for i in side.order[fit[side.order]]:
+    for i in order[fit[order]]:
         if len(picked) < MOST:
             picked.setdefault(q.documents[i], int(q.sides[i]))
     return list(picked.values())
-
-
-def _told(pair: tuple[_Side, _Side], quoting: QuotingWeights) -> tuple[int, int, int]:
-    """Returns three numbers: (known document, side) pairs with the document's own side, all such pairs, and known
-    documents."""
-    q, found = pair[0].question, list[bool]()
-    known = {d: int(side) for d, side in zip(q.documents, q.sides, strict=True) if side}
-    for side in pair:
-        told = {q.documents[i] for i in np.flatnonzero(argues(side.features, q.grounds, q.closely, quoting))}
-        found += [known[d] == side.sign for d in told & known.keys()]
-    return sum(found), len(found), len(known)

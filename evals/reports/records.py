@@ -2,7 +2,7 @@
 
 The first line is the header: suite, configuration, versions, digests of the prompts. Each other line is a record with a
 `key`. A record with `failed` stays in every denominator. The next run repeats a failed item, and the new record
-replaces the old one. The next run does not repeat an item for which the judge's reply had no verdict.
+replaces the old one.
 """
 
 import importlib.metadata
@@ -18,8 +18,6 @@ from tools.errors import InputError
 
 _PACKAGES = "chromadb langgraph numpy onnxruntime openai scikit-learn tantivy textblob tokenizers".split()
 _PROMPTS = Path(__file__).parents[2] / "prompts"
-NO_VERDICT = "it was not answered with a verdict"
-"""The failure of a pair for which the judge would give the same reply again."""
 Record = dict[str, Any]
 
 
@@ -87,4 +85,4 @@ def _done(path: Path, lines: Sequence[bytes], wanted: Record) -> dict[str, Recor
     if changed := sorted(k for k in {*old, *new} if old.get(k) != new.get(k)):
         change = f"{changed[0]} was {old.get(changed[0])!r} and is {new.get(changed[0])!r}"
         raise InputError(f"{path} has another configuration: {change}. Name another file, or restore it.")
-    return {key: r for key, r in known.items() if r.get("failed", NO_VERDICT) == NO_VERDICT}
+    return {key: r for key, r in known.items() if "failed" not in r}

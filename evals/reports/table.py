@@ -23,9 +23,9 @@ def markdown(titles: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return [f"| {' | '.join(cell.replace('|', '¦') for cell in cells)} |" for cells in lines]
 
 
-def percent(value: float | None, bounds: Sequence[float | None] = (), mark: str = "", digits: int = 1) -> str:
+def percent(value: float | None, bounds: Sequence[float | None] = (), mark: str = "") -> str:
     """Returns text such as '32.3 [19.6, 42.1]', or a dash for an undefined value."""
-    return number(None if value is None else 100 * value, [100 * b for b in bounds if b is not None], mark, digits)
+    return number(None if value is None else 100 * value, [100 * b for b in bounds if b is not None], mark, digits=1)
 
 
 def number(value: float | None, bounds: Sequence[float | None] = (), mark: str = "", digits: int = 3) -> str:

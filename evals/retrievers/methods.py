@@ -22,7 +22,7 @@ from evals.datasets.retrieval import GoldQuestion
 from evals.models import cached_scores, question_of
 from evals.retrievers.corpus_index import COLLECTION, CorpusIndex, Ranking, highest
 from evals.retrievers.published_selections import UNCLUSTERED
-from evals.retrievers.selections import COVERAGE, SEARCH_ORDER, SELECTIONS, ClusteredPool, parse_selection
+from evals.retrievers.selections import COVERAGE, KINDS, SEARCH_ORDER, ClusteredPool, parse_selection
 from tools.errors import InputError
 from tools.language.question import ANSWERS
 from tools.models.judges.judge import Pair
@@ -77,7 +77,6 @@ CANDIDATES = 100
 """Passages from which a selection chooses (BERDS, A.6)."""
 PAIRS = 80
 """Number of (side, passage) pairs of a question that the judge scores."""
-_FEW = 5  # the judged pairs serve the choice of this many passages
 _PART = re.compile(r"\+(?=\w)")
 
 SEARCHES: dict[str, Search] = {"bm25": bm25, "dense": dense, "hybrid": hybrid}
@@ -111,22 +110,17 @@ def method(name: str, asked: Mapping[str, Queries] = QUERIES) -> Method:
     selection = rest.pop(0) if rest else SEARCH_ORDER
     if rest or search not in SEARCHES:
         raise InputError(f"there is no method '{name}'. {_there_are()}")
-    find = _finder(search, queries, asked)
+    texts = asked[queries] if queries else lambda question: [question.question]
+
+    def find(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
+        return interleave([SEARCHES[search](index, text, k) for text in texts(question)])[:k]
+
     rank = find if selection == SEARCH_ORDER else _selected(find, selection, by_words=search == "bm25")
     return Method(rank, selection=selection)
 
 
-def _finder(search: str, queries: str, asked: Mapping[str, Queries]) -> Rank:
-    """Returns how a method retrieves candidates: by the question or by several queries."""
-    if not queries:
-        return lambda index, question, k: SEARCHES[search](index, question.question, k)
-    return lambda index, question, k: interleave(
-        [SEARCHES[search](index, text, k) for text in asked[queries](question)]
-    )[:k]
-
-
 def _there_are() -> str:
-    selections = [s for s in SELECTIONS if s != SEARCH_ORDER]
+    selections = [s for s in KINDS if s != SEARCH_ORDER]
     return (
         f"There are: {OWN}; {', '.join(SEARCHES)}, each also with +{', +'.join(QUERIES)}; "
         f"and any of these with +{', +'.join(selections)}."
@@ -136,14 +130,14 @@ def _there_are() -> str:
 def _selected(find: Rank, selection: str, by_words: bool = False) -> Rank:
     """Adds a selection to a search. by_words: BM25 retrieves the passages, and MMR uses BM25's scores."""
     by_words = by_words and selection.partition(":")[0] == "mmr"
-    chosen, number = parse_selection(selection)  # an unknown name is an error before the search
+    chosen = parse_selection(selection)  # an unknown name is an error before the search
 
     def rank(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
         positions = find(index, question, max(k, CANDIDATES))
         pool = pool_of(index, question, positions, chosen.clustered)
         if by_words:
             pool = replace(pool, cosine=pool.words, largest=index.largest.get("words"))
-        return [positions[i] for i in chosen.choose(pool, k, number)]
+        return [positions[i] for i in chosen.choose(pool, k)]
 
     return rank
 
@@ -167,7 +161,7 @@ def _covering(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
     sides, positions = sides_of(question), hybrid(index, question.question, CANDIDATES)
     pool = pool_of(index, question, positions)
     support = np.full((len(sides), pool.size), np.nan)
-    pairs = pairs_to_judge(support, np.tile(pool.likely / 2, (len(sides), 1)), PAIRS, _FEW)
+    pairs = pairs_to_judge(np.tile(pool.likely / 2, (len(sides), 1)), PAIRS)
     contrary = dict(zip(sides, reversed(sides), strict=True)) if len(sides) == 2 else {}
     asked = [Pair(sides[s], index.corpus[positions[i]].text, contrary.get(sides[s], "")) for s, i in pairs]
     assert index.judge is not None  # the suite gives a judge to each method that needs a judge
@@ -176,20 +170,15 @@ def _covering(index: CorpusIndex, question: GoldQuestion, k: int) -> Ranking:
     return [positions[i] for i in choose_by_coverage(replace(pool, support=support), k)]
 
 
-def pairs_to_judge(
-    support: NDArray[np.floating], expected: NDArray[np.floating], budget: int, k: int
-) -> list[tuple[int, int]]:
-    """Returns at most `budget` (perspective, passage) pairs whose verdicts can change the choice of k passages most,
-    best first.
+def pairs_to_judge(expected: NDArray[np.floating], budget: int) -> list[tuple[int, int]]:
+    """Returns at most `budget` (perspective, passage) pairs whose verdicts can change the choice most, best first.
 
-    support: known verdicts, else NaN. expected: a guess for each pair. Both arrays have shape (perspectives, n). The
-    priority of a pair is missed[p] · expected[p, i]. Each selected pair reduces `missed` by its expected contribution,
-    so the budget moves to perspectives without support.
+    expected: a guess for each pair, shape (perspectives, n). The priority of a pair is missed[p] · expected[p, i]. Each
+    selected pair reduces `missed` by its expected contribution, so the budget moves to perspectives without support.
     """
-    left = np.isnan(support)
-    missed = np.prod(1 - np.sort(np.where(left, 0.0, support), axis=1)[:, -k:], axis=1)
+    left, missed = np.ones(expected.shape, bool), np.ones(len(expected))
     ordered: list[tuple[int, int]] = []
-    for _ in range(min(budget, int(left.sum()))):
+    for _ in range(min(budget, expected.size)):
         worth = np.where(left, missed[:, None] * expected, -1.0)
         p, i = divmod(int(np.argmax(worth)), worth.shape[1])
         ordered.append((p, i))

@@ -1,18 +1,30 @@
-"""Stage I of NEWSCOPE finds the candidate paragraphs of a news event. Stage II is in
-`evals/retrievers/news_methods.py`."""
+"""Stage I of NEWSCOPE finds the candidate paragraphs of a news event. Stage II chooses among them, by a published
+selection (`evals/retrievers/selections.py`) or by our own calibrated GreedyPlus. A search alone takes the first ones.
+"""
 
 import importlib
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evals.datasets.news import NewsEvent, NewsSet
-from evals.retrievers.corpus_index import CorpusIndex, Vectors, highest
+from evals.retrievers.corpus_index import CorpusIndex, highest
 from evals.retrievers.methods import bm25
 from evals.retrievers.published_selections import Clustered, cluster_sentences, clustered_sentences
+from evals.retrievers.selections import (
+    COVERAGE,
+    KINDS,
+    SEARCH_ORDER,
+    ClusteredPool,
+    Kind,
+    Selection,
+    parse_selection,
+    plus,
+)
 from tools.models.cache import VectorCache
 from tools.models.encoders import Encoder
 
@@ -21,22 +33,23 @@ OUTSIDE = -2
 """The label of sentences of non-candidates. They have no cluster, as in the released code."""
 
 
-@dataclass(frozen=True, slots=True)
-class EventCandidates:
-    """An event with its n candidates, best first.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventCandidates(ClusteredPool):
+    """An event with its n candidates, best first. MMR uses the cosines themselves, and DkMIPS the number of paragraphs
+    to choose.
 
-    ids, articles: of the candidates. vectors: shape (n, dimensions). cosine: to the headline, shape (n,). clusters:
-    clusters of the candidates' sentences. positives: clusters of the sentences in relevant paragraphs. place: maps a
+    ids, articles: of the candidates. positives: clusters of the sentences in relevant paragraphs. place: maps a
     relevant paragraph to its position in `positives`. seconds: time of `search` and `clustering`. by_words: BM25's
     candidates from the whole corpus, if requested.
     """
 
+    words: NDArray[np.floating] = field(default_factory=lambda: np.zeros(0))
+    support: NDArray[np.floating] = field(default_factory=lambda: np.zeros((0, 0)))
+    largest: float | None = 1.0
+    meant: int | None = None
     event: NewsEvent
     ids: list[str]
     articles: list[str]
-    vectors: Vectors
-    cosine: NDArray[np.float32]
-    clusters: Clustered
     positives: Clustered
     place: dict[str, int]
     seconds: dict[str, float]
@@ -90,3 +103,60 @@ def _by_words(ready: EventCandidates, index: CorpusIndex) -> EventCandidates:
     of = np.repeat(np.arange(len(found)), [len(some) for some in labels])
     clusters = Clustered(of, np.concatenate([np.zeros(0, np.int64), *labels]))
     return replace(ready, ids=ids, vectors=index.vectors[found], clusters=clusters, seconds=seconds)
+
+
+_SLOPE, _MIDPOINT = 23.6, 0.72
+"""Parameters of `similarity`, fitted on one half of LocalNews' events. The slope comes from a logistic regression of
+'relevant' on the cosine (Platt 1999). The midpoint is the median of the midpoints that reach a published P of 0.9 and
+1.5 times dense retrieval's C and I."""
+FITTED_ON = "LocalNews"
+
+
+def held_out(events: Sequence[NewsEvent]) -> set[str]:
+    """Returns the events outside the fit: the second half of a seeded shuffle."""
+    drawn = list(events)
+    Random(1).shuffle(drawn)
+    return {e.id for e in drawn[(len(drawn) + 1) // 2 :]}
+
+
+def article_cosine(ready: EventCandidates) -> NDArray[np.float32]:
+    """Returns for each candidate the highest cosine in the candidate's article (MaxP, Dai and Callan 2019)."""
+    best: dict[str, np.float32] = {}
+    for article, cosine in zip(ready.articles, ready.cosine, strict=True):
+        best.setdefault(article, cosine)  # candidates are in the order of their cosines
+    return np.array([best[article] for article in ready.articles], np.float32)
+
+
+def similarity(cosine: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Returns 1 / (1 + exp(−slope · (cosine − midpoint)))."""
+    halved = _SLOPE * (cosine - _MIDPOINT) / 2
+    return np.asarray((1 + np.tanh(halved)) / 2, np.float32)  # the same, without exp's overflow
+
+
+_CALIBRATED = Kind(
+    # The logistic function replaces a re-ranker's sigmoid.
+    lambda ready, k, enough, trade: plus(ready.clusters, similarity(article_cosine(ready)), k, enough, trade),
+    (0.5,),
+    clustered=True,
+)
+_SEARCHES = dict.fromkeys(("bm25", "dense"), KINDS[SEARCH_ORDER])
+_PUBLISHED = {name: kind for name, kind in KINDS.items() if name not in (COVERAGE, SEARCH_ORDER)}
+_KINDS = _SEARCHES | _PUBLISHED | {"greedyplus-calibrated": _CALIBRATED}
+METHODS = tuple(_KINDS)
+
+# NEWSCOPE publishes figures for these λ of GreedyPlus (table 8), and no λ of the other methods.
+_PLUS = ("0.125", "0.25", "0.5", "1", "2", "4", "8")
+SWEEP = (
+    *(f"mmr:{trade}" for trade in ("0.25", "0.5", "0.75", "0.9", "0.95", "0.99")),
+    *(f"dkmips:{trade}:{mu}" for mu in ("1", "5", "25") for trade in ("0.25", "0.5", "0.75", "0.9")),
+    *(f"{plus}:{trade}" for plus in ("greedyplus", "greedyplus-calibrated") for trade in _PLUS),
+)
+"""λ and μ of `--sweep`."""
+_RULES = ("", ":inf", ":0", "+enough:0.5", "+enough:0.8", "+stop:0.5", "+stop:0.8")
+ABLATIONS = tuple(f"{plus}{rule}" for plus in ("greedyplus", "greedyplus-calibrated") for rule in _RULES)
+"""GreedyPlus without clusters, without similarity, and with each stop rule."""
+
+
+def named(names: Iterable[str]) -> dict[str, Selection]:
+    """Returns the methods of these names, dense first. Raises InputError for an unknown name."""
+    return {name: parse_selection(name, _KINDS) for name in dict.fromkeys(("dense", *names))}

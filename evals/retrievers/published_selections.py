@@ -16,6 +16,7 @@ LEAST_WORDS = 6  # of a clustered sentence: "more than five words"
 NOISE = -1
 """The label of sentences without a cluster. These sentences together count as one cluster, as in the released code."""
 _COUNTED = 0.04
+_DECISIVE = 4.0  # no difference of cosines is as large
 _MOST = 100  # sentences of a paragraph: time and memory are quadratic
 _ALIKE = 2  # sentences of the smallest cluster
 
@@ -67,11 +68,10 @@ def greedy_scs(
     similarity fills the rest of k. released: use the score 0.04 · count + similarity, as in the released code;
     otherwise similarity only breaks ties.
     """
+    weight = _COUNTED if released else _DECISIVE
 
-    def score(paragraph: int, fresh: frozenset[int]) -> tuple[float, float]:
-        if released:
-            return _COUNTED * len(fresh) + float(similarity[paragraph]), 0.0
-        return float(len(fresh)), float(similarity[paragraph])
+    def score(paragraph: int, fresh: frozenset[int]) -> float:
+        return weight * len(fresh) + float(similarity[paragraph])
 
     return _greedy_clusters(clusters, similarity, k, enough, score)
 
@@ -87,8 +87,8 @@ def greedy_plus(
     behind = similarity[clusters.paragraph]
     value = {int(c): float(behind[clusters.label == c].mean()) for c in np.unique(clusters.label)}
 
-    def score(paragraph: int, fresh: frozenset[int]) -> tuple[float, float]:
-        return sum(value[c] for c in fresh) + trade_off * float(similarity[paragraph]), 0.0
+    def score(paragraph: int, fresh: frozenset[int]) -> float:
+        return sum(value[c] for c in fresh) + trade_off * float(similarity[paragraph])
 
     return _greedy_clusters(clusters, similarity, k, enough, score)
 
@@ -98,7 +98,7 @@ def _greedy_clusters(
     similarity: NDArray[np.floating],
     k: int,
     enough: float,
-    score: Callable[[int, frozenset[int]], tuple[float, float]],
+    score: Callable[[int, frozenset[int]], float],
 ) -> list[int]:
     """Chooses by `score` until k paragraphs are chosen or the share `enough` is covered, then by similarity. Ties go to
     the paragraph with fewer sentences, then to the earlier paragraph."""
@@ -106,14 +106,13 @@ def _greedy_clusters(
     covers = [clusters.of(i) for i in range(size)]
     sentences = np.bincount(clusters.paragraph, minlength=size)
     everything = frozenset().union(*covers)
-    open_, taken, left = set(everything), list[int](), set(range(size))
-    while left and len(taken) < k and open_ and (len(everything) - len(open_)) / len(everything) < enough:
-        best = max(left, key=lambda i: (*score(i, covers[i] & open_), -int(sentences[i]), -i))
+    short = sorted(range(size), key=lambda i: int(sentences[i]))
+    open_, taken = set(everything), list[int]()
+    while len(taken) < min(k, size) and open_ and (len(everything) - len(open_)) / len(everything) < enough:
+        best = max((i for i in short if i not in taken), key=lambda i: score(i, covers[i] & open_))
         taken.append(best)
-        left.remove(best)
         open_ -= covers[best]
-    rest = sorted(left, key=lambda i: (-float(similarity[i]), int(sentences[i]), i))
-    return [*taken, *rest[: max(0, k - len(taken))]]
+    return [*taken, *sorted((i for i in short if i not in taken), key=lambda i: -float(similarity[i]))][:k]
 
 
 Vectors = NDArray[np.float32]

@@ -19,14 +19,14 @@ from agent.runs.build import build_providers
 from agent.settings import Settings, load_settings
 from evals.answering.asking import Build, ask_all, in_force, isolated_runs
 from evals.answering.external_answers import read_answers
-from evals.datasets.cases import SAMPLES_SET, Case, is_own, load_cases
+from evals.datasets.cases import SAMPLES_SET, Case, load_cases
 from evals.datasets.rows import digest, fingerprint, problem
 from evals.metrics.answers import AgentReply, answer_measures, supported
-from evals.metrics.measure import Figure, figures
+from evals.metrics.measure import Figure
 from evals.metrics.stance_alignment import judged_alignment, stance_alignment
 from evals.reports.records import Record, Records
 from evals.reports.table import number
-from evals.suite import FIRST, common_options, figure_lines
+from evals.suite import FIRST, common_options, figure_lines, reported
 from tools.errors import InputError
 
 
@@ -48,8 +48,6 @@ def measure(args: argparse.Namespace) -> Record:
     """Asks the questions that have no stored answer, then scores all answers. Raises InputError."""
     if bool(args.answers) == bool(args.out):
         raise InputError("give either --out, the file for the answers, or --answers, those of another agent.")
-    if args.data and is_own(args.set):
-        raise InputError(f"'{args.set}' is asked over the samples. Leave out --data, or name a set of it as --set.")
     return asyncio.run(evaluate(args, load_settings()))
 
 
@@ -72,19 +70,12 @@ async def evaluate(args: argparse.Namespace, settings: Settings, build: Build = 
             aligned = await judged_alignment(replies, judge)
     measures: dict[str, Figure] = {**answer_measures(replies), **supported(replies), **stance_alignment(replies)}
     measures["alignment_judge"] = aligned
-    told = figures(measures, args.seed)
-    return {
-        "suite": "answers",
-        **told,
-        "metrics": {
-            "questions": len(cases),
-            "questions_without_known_sides": chosen.unsided,
-            "failed": sum(r.answer is None for r in replies),
-            **told["metrics"],
-        },
-        "over": {name: m.total for name, m in measures.items()},
+    unsided, failed = chosen.unsided, sum(r.answer is None for r in replies)
+    counts = {"questions": len(cases), "questions_without_known_sides": unsided, "failed": failed}
+    result = reported("answers", measures, counts, file, args)
+    result["config"]["scored_by"] = scored_by
+    return result | {
         "spent": _spent([r.answer for r in replies if r.answer]),
-        "config": file.config | {"limit": args.limit, "scored_by": scored_by},
         "failed": [f"{c.question}: {file.done[k]['failed']}" for k, c in cases.items() if "failed" in file.done[k]],
     }
 

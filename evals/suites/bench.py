@@ -3,7 +3,6 @@
 ask     whole commands with process start: the first `ask` indexes the samples, each later `ask` has a new question
 judge   pairs per second: pairs of 160 tokens, pairs with sample passages, pairs with sentences (small and larger judge)
 ingest  `agent ingest` of 100 text files into an empty collection: passages per second, with process start
-index   a store of --passages synthetic passages: filling, opening, searching, and rebuilding both indexes from vectors
 
 Each part runs in its own process. On a shared machine compare only figures of one run, or CPU seconds.
 """
@@ -22,27 +21,21 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache, partial
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from agent.__main__ import DEGRADED, OK
 from agent.samples import sample_documents, sample_questions
 from evals.reports.records import Record
-from evals.suite import check_known, peak_memory
+from evals.suite import at_least, check_known, peak_memory
 from tools.disk import ROOT
-from tools.errors import InputError, SteelmanError
+from tools.errors import SteelmanError
 from tools.language.sentences import split_sentences
-from tools.passages import PassageText, SourceDocument
 from tools.store.database import Database
-from tools.store.hybrid import HybridSearch
-from tools.store.store import PreparedDocument, Store
+from tools.store.store import Store
 
 _PAIRS, _FILES, _SENTENCES = 128, 100, 60  # sentences of a file
 
@@ -50,19 +43,16 @@ _PAIRS, _FILES, _SENTENCES = 128, 100, 60  # sentences of a file
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("parts", nargs="*", metavar="PART", help=f"any of {', '.join(PARTS)} (default: all)")
-    add("--rounds", type=int, default=5, metavar="N", help="rounds of ask and judge (default: %(default)s)")
-    add("--passages", type=int, default=20_000, metavar="N", help="passages of index (default: %(default)s)")
+    add("--rounds", type=at_least(1), default=5, metavar="N", help="rounds of ask and judge (default: %(default)s)")
     add("--json", action="store_true", help="print one object")
 
 
 def measure(args: argparse.Namespace) -> Record:
     """Measures each part and prints its figures at once. Raises InputError."""
     check_known(args.parts, PARTS, "part")
-    if args.rounds < 1 or args.passages < 1:
-        raise InputError("--rounds and --passages must be 1 or more.")
     results: Record = {"machine": _machine()}
     for part in args.parts or PARTS:
-        results[part] = _in_own_process(PARTS[part], args.rounds, args.passages)
+        results[part] = _in_own_process(PARTS[part], args.rounds)
         if not args.json:
             print(part, json.dumps(results[part]), flush=True)
     return results
@@ -92,7 +82,7 @@ def _timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
-def _ask(rounds: int, _: int) -> Record:
+def _ask(rounds: int) -> Record:
     with TemporaryDirectory() as data:
         first, *later = [_command(data, "ask", q) for q in list(sample_questions().values())[: rounds + 1]]
     seconds, processor = zip(*later, strict=True)
@@ -100,7 +90,7 @@ def _ask(rounds: int, _: int) -> Record:
     return found | {"processor_seconds": statistics.median(processor), "peak_mb": _peak_of_commands()}
 
 
-def _ingest(_: int, __: int) -> Record:
+def _ingest(_: int) -> Record:
     drawn, sentences = random.Random(1), [s for d in sample_documents() for s in split_sentences(d.text)]
     with TemporaryDirectory() as data:
         (files := Path(data, "files")).mkdir()
@@ -131,7 +121,7 @@ def _peak_of_commands() -> int:
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024
 
 
-def _judge(rounds: int, _: int) -> Record:
+def _judge(rounds: int) -> Record:
     from tools.models.judges.embedded import load_judge
     from tools.models.judges.judge import Pair
 
@@ -152,90 +142,4 @@ def _judge(rounds: int, _: int) -> Record:
     return figures | {"peak_mb_closely": round(peak_memory())}
 
 
-_WIDTH, _LATENT = 384, 32
-_GIVEN: Any = SimpleNamespace(name="synthetic", dimensions=_WIDTH)  # replaces the encoder: vectors are random
-_BATCH, _A_DOCUMENT = 1_000, 10  # passages of a batch and of a document
-
-
-def _index(_: int, passages: int) -> Record:
-    with TemporaryDirectory() as folder:
-        steps = {"fill": _fill, "search": _search, "rebuild": _rebuild}
-        return {name: _in_own_process(step, Path(folder), passages) for name, step in steps.items()}
-
-
-def _fill(folder: Path, passages: int) -> Record:
-    store, search = _open(folder)
-    collection, seconds = store.ensure_collection("bench", _GIVEN.name), 0.0
-    for batch in range(-(-passages // _BATCH)):
-        seconds += _timed(partial(store.put, collection, _documents(batch, passages))) + _timed(search.refresh)
-    return _rate(passages, seconds) | {"bytes_a_passage": sum(f.stat().st_size for f in folder.rglob("*")) // passages}
-
-
-def _search(folder: Path, passages: int) -> Record:
-    questions = [_question(number, passages) for number in range(201)]
-    began, (_, search) = time.perf_counter(), _open(folder)
-    times = [1000 * _timed(partial(search.search, *q, ["bench"], 24)) for q in questions]  # 24 hits, as at normal depth
-    first = time.perf_counter() - began - sum(times[1:]) / 1000
-    median, p95 = (round(float(np.quantile(times[1:], q)), 1) for q in (0.5, 0.95))
-    memory = {"peak_mb": round(peak_memory())}
-    return {"seconds_to_first_answer": round(first, 2), "median_ms": median, "p95_ms": p95} | memory
-
-
-def _rebuild(folder: Path, passages: int) -> Record:
-    return _rate(passages, _timed(_open(folder)[1].rebuild))
-
-
-def _rate(passages: int, seconds: float) -> Record:
-    return {"passages_per_second": round(passages / seconds, 1), "peak_mb": round(peak_memory())}
-
-
-PARTS: dict[str, Callable[[int, int], Record]] = {"ask": _ask, "judge": _judge, "ingest": _ingest, "index": _index}
-
-
-def _open(folder: Path) -> tuple[Store, HybridSearch]:
-    store = Store(Database(folder / "steelman.db"))
-    return store, HybridSearch(store, folder / "index", _GIVEN)
-
-
-def _documents(batch: int, passages: int) -> list[PreparedDocument]:
-    """Returns a batch's documents. Each batch has its own seed, so that a process can make any batch separately.
-
-    A text has 100 words, drawn by Zipf's law in Mandelbrot's form: p ~ 1 / (rank + 30). Real embeddings lie in clusters
-    on few dimensions. So a vector is a point of 32 dimensions near one of 1,000 centres, mapped to the full width with
-    noise.
-    """
-    count, rng = min(_BATCH, passages - batch * _BATCH), np.random.default_rng([1, batch])
-    words, chances, centres, to_width = _drawn_from()
-    texts = [PassageText(" ".join(row)) for row in rng.choice(words, (count, 100), p=chances)]
-    points = centres[rng.integers(len(centres), size=count)] + 0.7 * rng.standard_normal((count, _LATENT))
-    vectors = _unit(points @ to_width + 0.02 * rng.standard_normal((count, _WIDTH)))
-    made = []
-    for first in range(0, count, _A_DOCUMENT):
-        part, name = slice(first, first + _A_DOCUMENT), f"{batch}-{first}"
-        source = SourceDocument(name, "\n".join(p.text for p in texts[part]), publisher=f"Press {name}")
-        made.append(PreparedDocument(source, tuple(texts[part]), vectors[part]))
-    return made
-
-
-def _question(number: int, passages: int) -> tuple[str, NDArray[np.float32]]:
-    """Returns eight words of a passage, and a vector whose cosine to the passage's vector is 0.7, as for real
-    questions."""
-    rng = np.random.default_rng([2, number])
-    batch, row = divmod(int(rng.integers(passages)), _BATCH)
-    document = _documents(batch, passages)[row // _A_DOCUMENT]
-    text, vector = document.passages[row % _A_DOCUMENT].text, document.vectors[row % _A_DOCUMENT]
-    return " ".join(rng.choice(text.split(), 8)), _unit(vector + 0.05 * rng.standard_normal(_WIDTH))
-
-
-def _unit(rows: NDArray[Any]) -> NDArray[np.float32]:
-    return np.asarray(rows / np.linalg.norm(rows, axis=-1, keepdims=True), np.float32)
-
-
-@cache
-def _drawn_from() -> tuple[NDArray[Any], ...]:
-    """Returns 50,000 words of five letters (the commonest first), their probabilities, the centres, and the map to full
-    width."""
-    ranks, rng = np.arange(50_000), np.random.default_rng(3)
-    words = [f"{rank:05}".translate(str.maketrans("0123456789", "abdegiklno")) for rank in ranks]
-    chances, to_width = 1 / (ranks + 31), rng.standard_normal((_LATENT, _WIDTH)) / np.sqrt(_WIDTH)
-    return np.array(words), chances / chances.sum(), rng.standard_normal((1_000, _LATENT)), to_width
+PARTS: dict[str, Callable[[int], Record]] = {"ask": _ask, "judge": _judge, "ingest": _ingest}

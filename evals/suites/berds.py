@@ -7,38 +7,39 @@ coverage@k from the judge's verdicts.
 methods are the methods of `python -m evals retrieval`, and `ctxs`, which keeps the corpus's order. `+expansion` uses
 the data's `expansions`.
 
-`--out` stores rankings, and the cache stores vectors and verdicts. So a stopped run continues, and a second run sends
-no requests. Intervals do not include the judge's errors.
+The cache stores vectors and verdicts. So a stopped run continues, and a second run sends no requests. Intervals do not
+include the judge's errors.
 """
 
 import argparse
 import hashlib
-import math
+import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
-from agent.settings import load_settings
+from agent.settings import Settings, load_settings
 from evals.datasets.perspectives import GoldRow, load_perspectives
-from evals.datasets.retrieval import GoldPerspective, GoldQuestion
-from evals.datasets.rows import fingerprint
+from evals.datasets.retrieval import GoldPerspective, GoldQuestion, read_corpus
 from evals.metrics.perspective_coverage import DEEPEST, TOP_FIVE
-from evals.metrics.verdicts import Verdicts, gold_of
+from evals.metrics.verdicts import judged_gold
 from evals.models import CHOICES, encoder_and_cache, open_judge
-from evals.reports.records import Record, Records
-from evals.retrievers.corpora import CTXS, open_corpora
+from evals.reports.records import Record
 from evals.retrievers.methods import QUERIES, Method, named
-from evals.retrievers.ranker import Corpora, Ranker
+from evals.retrievers.ranker import Corpora, Ranker, Rankings
 from evals.suite import FIRST, common_options, cutoff_option, names, shuffled
-from evals.suites.retrieval import Rankings, scored, set_lines
+from evals.suites.retrieval import scored, set_lines
 from tools.errors import InputError
-from tools.models.cache import VectorCache
 from tools.passages import SourceDocument
+from tools.store.database import Database
+from tools.store.store import Store
+
+CTXS, _COLLECTION = "ctxs", "collection:"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    places = "files or folders of *.jsonl, of questions with perspectives"
-    add("--data", nargs="+", type=Path, required=True, metavar="FILE|DIR", help=places)
+    add("--data", nargs="+", type=Path, required=True, metavar="FILE", help="questions with perspectives (*.jsonl)")
     corpus = "ctxs, FILE.jsonl[.gz] or collection:NAME (default: ctxs)"
     add("--corpus", default=CTXS, metavar="CORPUS", help=corpus)
     retrievers = (
@@ -48,36 +49,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     judges = [name for name in CHOICES if name != "cosine"]
     add("--judge", choices=judges, default="settings", help="the judge (default: the configured one)")
     add("--deep", action="store_true", help="judge the top 100: documents needed, union of the methods")
-    add("--out", type=Path, metavar="RECORDS", help="file for the rankings; stored ones are reused")
     cutoff_option(parser, "passages", [1, 5, 10], DEEPEST)
     common_options(parser, f"{FIRST}, of each set", "seed of the sample and intervals")
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Adds the missing corpora, rankings and verdicts, then scores all rankings. Raises the errors of these steps."""
+    """Ranks, judges the pairs without a verdict, then scores the rankings. Raises the errors of these steps."""
     settings, loaded = load_settings(), load_perspectives(args.data)
     sets = {name: shuffled(rows, args.limit, args.seed) for name, rows in loaded.items()}
     every = [row for rows in sets.values() for row in rows]
     methods = _methods_of(args.methods or ([CTXS] if args.corpus == CTXS else ["bm25", "dense"]), every)
-    verdicts = Verdicts(open_judge(args.judge))
+    judge = open_judge(args.judge)
+    threshold = judge.threshold or 0.5
     encoder, cache = encoder_and_cache()
     corpora = open_corpora(args.corpus, every, settings)
     depth = DEEPEST if args.deep else max(*args.k, TOP_FIVE)
     data = {name: hashlib.sha256(repr(rows).encode()).hexdigest()[:12] for name, rows in sets.items()}
-    config: Record = {"data": data, "corpus": args.corpus, "encoder": encoder.name, "depth": depth}
-    config |= {"passages": fingerprint(corpora.of(every[0].key))} if corpora.shared else {}
-    with Records(args.out, "berds", config) as to, Ranker(methods, encoder, cache, verdicts.judge, to) as ranker:
-        found = {name: ranker.rank(name, _unjudged(rows), corpora, depth) for name, rows in sets.items()}
-    gold = dict[str, list[GoldQuestion]]()
+    ranker, gold = Ranker(methods, encoder, cache, judge), dict[str, list[GoldQuestion]]()
+    found, failed, unjudged = dict[str, Rankings](), list[str](), 0
     for name, rows in sets.items():
-        pools = _pools(rows, found[name], corpora)
-        verdicts.ask(rows, pools, VectorCache(settings.cache_dir / "verdicts.db"))
-        gold[name] = gold_of(rows, pools, verdicts)
+        found[name], missing = ranker.rank(_unjudged(rows), corpora, depth)
+        failed += [f"{name} {one}" for one in missing]
+        pools = {r.key: {p.external_id: p for of in found[name].values() for p in of[r.key]} for r in rows}
+        gold[name], without = judged_gold(rows, pools, judge, threshold, cache)
+        unjudged += without
+    config: Record = {"data": data, "corpus": args.corpus, "encoder": encoder.name, "depth": depth}
+    config |= {"judge": judge.name, "threshold": threshold}
     read = {name: getattr(args, name) for name in ("k", "limit", "seed")}
     result: Record = {"suite": "berds"} | scored(args, gold, found, judged=True)
-    result["config"] = config | verdicts.told | read | {"sizes": result.pop("sizes")}
-    unjudged = sum(map(math.isnan, verdicts.scores.values()))
-    return result | {"failed": ranker.failed, "unjudged": unjudged}
+    result["config"] = config | read | {"sizes": result.pop("sizes")}
+    return result | {"failed": failed, "unjudged": unjudged}
 
 
 def _methods_of(names: Sequence[str], rows: Sequence[GoldRow]) -> dict[str, Method]:
@@ -94,19 +95,37 @@ def _methods_of(names: Sequence[str], rows: Sequence[GoldRow]) -> dict[str, Meth
     return found
 
 
+def open_corpora(name: str, rows: Sequence[GoldRow], settings: Settings) -> Corpora:
+    """Opens the corpora of that name. Raises InputError."""
+    if name == CTXS:
+        if missing := [row.key for row in rows if row.ctxs is None]:
+            raise InputError(f"{missing[0]} has no 'ctxs', the ranking to measure. Add it, or give another --corpus.")
+        brought = {row.key: _brought(row) for row in rows}
+        return brought.__getitem__
+    stored = name.startswith(_COLLECTION)
+    corpus = _stored(name.removeprefix(_COLLECTION), settings) if stored else read_corpus(Path(name))
+    return lambda _: corpus
+
+
+def _brought(row: GoldRow) -> list[SourceDocument]:
+    """Returns the ranking of the data file, with empty places. The passages keep the file's ids if the ids are
+    unique."""
+    ctxs = row.ctxs or ()
+    named = len({c.id for c in ctxs} - {""}) == len(ctxs)
+    return [SourceDocument(c.id if named else str(n), c.text, title=c.title) for n, c in enumerate(ctxs, start=1)]
+
+
+def _stored(name: str, settings: Settings) -> list[SourceDocument]:
+    with closing(Database(settings.database)) as database:
+        store = Store(database)
+        wanted, _ = store.collection(name)
+        rows = store.scan(0, sys.maxsize)
+        return [SourceDocument(str(p.id), p.text, title=p.title) for number, p in rows if number == wanted]
+
+
 def _unjudged(rows: Sequence[GoldRow]) -> list[GoldQuestion]:
     nothing = frozenset[str]()
     return [GoldQuestion(r.key, r.question, tuple(GoldPerspective(p, nothing) for p in r.gold)) for r in rows]
-
-
-def _pools(rows: Sequence[GoldRow], found: Rankings, corpora: Corpora) -> dict[str, dict[str, SourceDocument]]:
-    """Returns for each row the passages of all rankings, by id."""
-    everybodys = {p.external_id: p for p in corpora.of(rows[0].key)} if corpora.shared else None
-    pools = dict[str, dict[str, SourceDocument]]()
-    for row in rows:
-        known = everybodys or {p.external_id: p for p in corpora.of(row.key)}
-        pools[row.key] = {i: known[i] for ids in found.values() for i in ids[row.key]}
-    return pools
 
 
 def table(result: Record) -> list[str]:

@@ -26,7 +26,7 @@ from evals.datasets.rows import Loose, Shape, Text, digest, json_rows, read_by
 from evals.metrics.measure import Ratio
 from evals.metrics.perplexity import LanguageModel, mean_perplexity
 from evals.reports.records import Record, Records
-from evals.suite import FIRST, ask_chat, ask_in_parts, common_options, figure_lines, reported, shuffled
+from evals.suite import FIRST, ask_chat, common_options, figure_lines, progress, reported, shuffled
 from prompts import as_data
 from tools.errors import InputError
 from tools.models.chat.model import ChatModel
@@ -78,7 +78,10 @@ def measure(args: argparse.Namespace) -> Record:
     config: Record = {"data": args.data.name, "sha256": [digest(args.data), digest(args.answers)]}
     config |= {"lm": lm.name if lm else "", "model": chat.name if chat else ""}
     with Records(args.out, "debateqa", config) as records:
-        scored = ask_in_parts(asked, partial(_losses, lm, answers), records, unit="question") if lm else []
+        for q in progress(asked if lm else (), unit="question"):
+            if lm and q.key not in records.done:
+                records.add(q.key, _losses(lm, q, answers.get(q.key, "")))
+        scored = [records.done[q.key] for q in asked] if lm else []
         said = _disputes(chat, asked, answers, records, args.parallel) if chat else {}
     missing = [q.key for q in asked if q.key not in answers]
     failed = [f"{r['key']}: {r['failed']}" for r in (*scored, *said.values()) if "failed" in r]
@@ -104,13 +107,13 @@ def read_generations(path: Path, questions: Mapping[str, DebateQuestion], settin
     return kept
 
 
-def _losses(lm: LanguageModel, answers: Mapping[str, str], part: Sequence[DebateQuestion]) -> list[Record]:
-    """Returns the losses of each question's partial answers, joined as the published script joins their parts."""
+def _losses(lm: LanguageModel, question: DebateQuestion, answer: str) -> Record:
+    """Returns the losses of a question's partial answers, joined as the published script joins their parts."""
     try:
-        turns = [(f"{answers.get(q.key, '')} Please restate.", q.partial_answers) for q in part]
-        return [{"losses": lm.losses(turn, [f"{p.point_of_view}. {p.explanation}" for p in of])} for turn, of in turns]
+        texts = [f"{p.point_of_view}. {p.explanation}" for p in question.partial_answers]
+        return {"losses": lm.losses(f"{answer} Please restate.", texts)}
     except InputError as exc:
-        return [{"failed": str(exc)} for _ in part]
+        return {"failed": str(exc)}
 
 
 def _disputes(

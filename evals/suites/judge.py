@@ -1,30 +1,31 @@
 """Measures a judge on labelled pairs: does the passage support the perspective (BERDS, perspective detection)?
 
 `--answers` replaces each perspective by the question with its answer word, such as 'Yes: …?'. The judge has a separate
-calibration for this form. A pair without a verdict counts as No, and the output names the pair. Speed is the judge's
-speed after a warm-up, in file order. F1 depends on the share of positives, so compare it only on the same pairs.
+calibration for this form. A pair without a verdict counts as No, and the output names the pair. The cache keeps
+verdicts, so a stopped run continues; speed is the judge's speed on pairs that the cache lacked. F1 depends on the share
+of positives, so compare it only on the same pairs.
 
 The calibration and threshold of the embedded judge were fitted partly on the development pairs. So its figures on these
 pairs are optimistic, except the ranking (ROC-AUC, average precision).
 """
 
 import argparse
-import hashlib
 import math
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from evals.datasets.pairs import LabelledPair, answering, contraries, load_pairs
+import numpy as np
+
+from evals.datasets.pairs import answering, contraries, load_pairs
 from evals.datasets.rows import digest
-from evals.metrics.classification import BINS, best_f
-from evals.metrics.pairs import MEASURES, labels_of, measures, scores_of, uninformed
-from evals.models import CHOICES, PairJudge, open_judge
-from evals.reports.records import NO_VERDICT, Record, Records
+from evals.metrics.classification import BINS, MEASURES, best_f, measures, uninformed
+from evals.models import CHOICES, Floats, all_scores, open_cache, open_judge
+from evals.reports.records import Record
 from evals.reports.table import PAPERS, block, number, percent
-from evals.suite import ask_in_parts, common_options, shuffled
-from tools.errors import InputError, ProviderReplyError
+from evals.suite import common_options, shuffled
+from tools.errors import InputError
 from tools.models.judges.judge import Pair, PairForm
 
 
@@ -36,84 +37,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--contrary", action="store_true", help=contrary)
     answers = "replace yes and no perspectives by the question with the word that answers it"
     add("--answers", action="store_true", help=answers)
-    add("--out", type=Path, metavar="RECORDS", help="file for the scores; a stopped run continues")
     common_options(parser, limit="a seeded sample of N pairs", seed="seed of the sample and the intervals")
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Scores the pairs without a stored score, then computes the measures."""
+    """Scores the pairs, then computes the measures. Raises InputError, SettingsError, ProviderError, ModelError."""
     pairs = answering(load_pairs(args.data)) if args.answers else load_pairs(args.data)
     if not pairs:
         raise InputError(f"{args.data} has no question whose two perspectives are yes and no.")
     opposite, chosen = contraries(p.side for p in pairs), shuffled(pairs, args.limit, args.seed)
-    judge = open_judge(args.judge)
+    judge, took = open_judge(args.judge), list[tuple[int, float]]()
     form: PairForm = "answer" if args.answers else "statement"
-    config: Record = {
-        "data": args.data.name,
-        "sha256": digest(args.data),
-        "judge": judge.name,
-        "judge_threshold": judge.threshold,
-        "contrary": args.contrary or args.answers,
-        "form": form,
-        "sample": [args.limit, args.seed] if len(chosen) < len(pairs) else None,
-    }
-    with Records(args.out, "judge", config) as records:
-        told = opposite if config["contrary"] else {}
-        asked = {p.key: Pair(p.perspective, p.document, told.get(p.side, ""), form=form) for p in chosen}
-        found = judge_pairs(chosen, asked, judge, records)
-    scored = [_facts(p, opposite) | record for p, record in zip(chosen, found, strict=True)]
-    threshold, source = _threshold(scored, judge)
-    origin = {"threshold": threshold, "threshold_from": source, "seed": args.seed, "ece_bins": BINS}
-    return {
-        "suite": "judge",
-        **measures(scored, threshold, judge.probabilities, args.seed),
-        "config": config | origin | {"questions": len({r["question"] for r in scored})},
-        "baselines": uninformed(float(labels_of(scored).mean())),
-        "failures": [{"line": int(r["key"]), "why": r["failed"]} for r in scored if r["score"] is None],
-    }
+    told = opposite if args.contrary or args.answers else {}
 
-
-def judge_pairs(
-    pairs: Sequence[LabelledPair], asked: Mapping[str, Pair], judge: PairJudge, records: Records
-) -> list[Record]:
-    """Returns a record for each pair, in order. asked: what the judge reads, by the pair's key. Raises ProviderError if
-    the judge is down, or fails before its first usable reply. Records remain."""
-
-    def ask(part: Sequence[LabelledPair]) -> list[Record]:
+    def timed(part: Sequence[Pair]) -> Floats:
         began = time.perf_counter()
-        scores = [round(float(score), 6) for score in judge.score([asked[p.key] for p in part])]
-        timed = {"seconds": round((time.perf_counter() - began) / len(part), 6)}
-        return [timed | ({"failed": NO_VERDICT} if math.isnan(s) else {"score": s}) for s in scores]
+        scores = judge.score(part)
+        took.append((len(part), time.perf_counter() - began))
+        return scores
 
-    if any(p.key not in records.done for p in pairs):
-        with suppress(ProviderReplyError):
-            judge.score([asked[pairs[0].key]])  # warm-up
-    return ask_in_parts(pairs, ask, records, judge.together, unit="pair")
-
-
-def _facts(pair: LabelledPair, opposite: dict[tuple[str, str], str]) -> Record:
-    return {
-        "question": pair.question,
-        "perspective": pair.perspective,
-        "contrary": opposite.get(pair.side, ""),
-        "passage": hashlib.sha256(pair.document.encode()).hexdigest()[:12],
-        "label": int(pair.label),
-        "score": None,
-        "seconds": 0.0,  # a failed pair
-    }
-
-
-def _threshold(records: Sequence[Record], judge: PairJudge) -> tuple[float, str]:
-    if judge.threshold is not None:
-        return judge.threshold, "the judge's own"
-    return best_f(labels_of(records), scores_of(records, -1.0))[1], "best F1 on these pairs: optimistic"
+    asked = [Pair(p.perspective, p.document, told.get(p.side, ""), form=form) for p in chosen]
+    scores = all_scores(replace(judge, score=timed), open_cache(), asked)
+    labels = np.array([p.label for p in chosen])
+    threshold, source = judge.threshold, "the judge's own"
+    if threshold is None:
+        source = "best F1 on these pairs: optimistic"
+        threshold = best_f(labels, scores)[1]
+    result = measures(chosen, scores, opposite, threshold, judge.probabilities, args.seed)
+    count, seconds = map(sum, zip(*took, strict=True)) if took else (0, math.nan)
+    result["metrics"]["pairs_per_second"] = count / seconds
+    config: Record = {"data": args.data.name, "sha256": digest(args.data), "judge": judge.name, "form": form}
+    config |= {"contrary": bool(told), "questions": len({p.question for p in chosen}), "ece_bins": BINS}
+    config |= {"threshold": threshold, "threshold_from": source, "limit": args.limit, "seed": args.seed}
+    failed = [f"line {p.line}: no verdict" for p, s in zip(chosen, scores, strict=True) if np.isnan(s)]
+    baselines = uninformed(float(labels.mean()))
+    return {"suite": "judge", **result, "config": config, "baselines": baselines, "failed": failed}
 
 
 def table(result: Record) -> list[str]:
     config, metrics, bounds = result["config"], result["metrics"], result["intervals"]
     rows = {name: [number(metrics[name], bounds.get(name, ()))] for name in MEASURES}
     rows["pairs_per_second"] = [number(metrics["pairs_per_second"], digits=1)]
-    failures = result["failures"]
     cells = {
         name: [*(percent(row[k]) for k in ("accuracy", "f1", "positive_share")), str(metrics["pairs"])]
         for name, row in {"this judge": metrics, **result["baselines"]}.items()
@@ -127,9 +91,8 @@ def table(result: Record) -> list[str]:
         "",
         f"Contrast: {metrics['contrast_passages']} passages judged against both sides, "
         f"{metrics['contrast_accepted']} with a side accepted.",
-        *([f"{len(failures)} pairs failed and count as No:"] if failures else []),
-        *(f"  line {f['line']}: {f['why']}" for f in failures),
         "",
         *block(["accuracy", "F1", "% pos", "pairs"], cells),
+        *([f"{len(result['failed'])} pairs have no verdict and count as No"] if result["failed"] else []),
         PAPERS,
     ]

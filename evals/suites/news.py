@@ -35,8 +35,18 @@ from evals.metrics.measure import figures_by, paired
 from evals.models import encoder_and_cache
 from evals.reports.records import Record
 from evals.reports.table import STAR, block, number, percent, sure
-from evals.retrievers import news as stages
-from evals.retrievers.news_methods import ABLATIONS, FITTED_ON, METHODS, SWEEP, NewsMethod, held_out, named
+from evals.retrievers.news import (
+    ABLATIONS,
+    CANDIDATES,
+    FITTED_ON,
+    METHODS,
+    SWEEP,
+    EventCandidates,
+    held_out,
+    named,
+    with_candidates,
+)
+from evals.retrievers.selections import Selection
 from evals.suite import common_options, cutoff_option, names, progress, shuffled
 
 STAGES = ("search", "clustering", "selection", "all")
@@ -57,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--methods", type=names, metavar="NAME[,NAME…]", help=beside)
     add("--sweep", action="store_true", help="λ of mmr and greedyplus, λ and μ of dkmips, in one table")
     add("--ablations", action="store_true", help="greedyplus without clusters, without similarity, with stop rules")
-    cutoff_option(parser, "paragraphs", [5, 10, 20, 50], stages.CANDIDATES)
+    cutoff_option(parser, "paragraphs", [5, 10, 20, 50], CANDIDATES)
     common_options(parser, "only the first N events of a seeded shuffle", "seed of the sample and the intervals")
 
 
@@ -67,25 +77,25 @@ def measure(args: argparse.Namespace) -> Record:
     methods, news = named(listed or METHODS), load_news(args.data)
     events = shuffled(news.measured, args.limit, args.seed)
     encoder, cache = encoder_and_cache()
-    ready = stages.with_candidates(news, events, encoder, cache, any(m.kind == "bm25" for m in methods.values()))
+    ready = with_candidates(news, events, encoder, cache, "bm25" in methods)
     found = measured(events, methods, args.k, ready)
     return scored(args, news, events, found, encoder.name) | {"one_table": args.sweep or args.ablations}
 
 
 def measured(
     events: Sequence[NewsEvent],
-    methods: Mapping[str, NewsMethod],
+    methods: Mapping[str, Selection],
     cutoffs: Sequence[int],
-    ready: Iterable[stages.EventCandidates],
+    ready: Iterable[EventCandidates],
 ) -> dict[str, Rows]:
     """Measures each method's choice. The seconds are for the largest k."""
     found: dict[str, Rows] = {name: {} for name in methods}
     for event in progress(ready, total=len(events), unit="event"):
         for name, method in methods.items():
-            values, of = dict[str, float](), method.of(event)
+            values, of = dict[str, float](), (event.by_words or event) if name == "bm25" else event
             for k in cutoffs:  # the choice of DkMIPS depends on k
                 began = time.perf_counter()
-                chosen = method.choose(event, k)
+                chosen = method.choose(of, k)
                 selection = time.perf_counter() - began
                 values |= figures(of, chosen, k)
             seconds = (of.seconds["search"], method.clustered * of.seconds["clustering"], selection)
@@ -113,7 +123,7 @@ def scored(
             "data": news.name,
             "digest": news.digest,
             "encoder": encoder,
-            "candidates": stages.CANDIDATES,
+            "candidates": CANDIDATES,
             "methods": list(found),
             "k": args.k,
             "sample": None if args.limit is None else {"limit": args.limit, "seed": args.seed},
@@ -141,7 +151,7 @@ def table(result: Record) -> list[str]:
         lines += [
             "",
             f"{data}: {size['questions']} of {size['annotated']} annotated events; {size['paragraphs']} paragraphs "
-            f"from {size['sources']} sources on {size['events']} events, {size['without_text']} without text excluded",
+            f"on {size['events']} events, {size['without_text']} without text excluded",
             *_tables(result, data),
         ]
         methods = result["metrics"][data].items()

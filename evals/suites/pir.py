@@ -1,6 +1,6 @@
 """Measures perspective-aware retrieval (PIR): do queries with a perspective retrieve passages of that perspective?
 
-Each form of `evals/retrievers/projection.py` changes the queries' vectors and has a row. 'pap' and 'pap+' have a row
+Each form of `evals/retrievers/leaning.py` changes the queries' vectors and has a row. 'pap' and 'pap+' have a row
 for each strength. 'none' is the baseline. Search is exact, over whole passages. A perspective without text has the
 vector q − r, query minus root.
 
@@ -22,8 +22,7 @@ from evals.metrics.p_recall import AVERAGE, measures, qa_f1, words
 from evals.models import encoder_and_cache
 from evals.reports.records import Record
 from evals.reports.table import STAR, block, percent, sure
-from evals.retrievers.leaning import columns_of, rank, split_by_rules
-from evals.retrievers.projection import FORMS
+from evals.retrievers.leaning import FORMS, columns_of, rank, split_by_rules
 from evals.suite import check_known, common_options, cutoff_option, names, numbers, shuffled
 
 LIMIT = "only the first N root queries of a seeded shuffle, of each task"
@@ -73,7 +72,7 @@ def measure(args: argparse.Namespace) -> Record:
         rows = [(r.key, splits[source][o.query][1], _own(r, o)) for r in task.roots for o in r.perspectives]
         found[task.name][_DRAWN + source] = {"qa_f1": qa_f1(rows)}
     config = {"data": args.data.name, "sha256": digest(args.data), "encoder": encoder.name, "rounds": ROUNDS}
-    config |= {"columns": [column.name for column in columns], "sizes": {task.name: _sizes(task) for task in tasks}}
+    config |= {"columns": [column.name for column in columns], "sizes": {task.name: sizes(task) for task in tasks}}
     config |= {name: getattr(args, name) for name in ("k", "limit", "seed", "perspectives")}
     return {"suite": "pir", **figures_by(found, args.seed), "config": config}
 
@@ -84,10 +83,9 @@ def _own(root: Root, one: RootPerspective) -> str:
     return one.text or " ".join(word for word in words(one.query) if word not in known)
 
 
-def _sizes(task: PirTask) -> Record:
-    asked = [one for root in task.roots for one in root.perspectives]
-    less = sum(not one.text for one in asked)
-    found = {"roots": len(task.roots), "questions": len(asked), "perspective_is_query_less_root": less}
+def sizes(task: PirTask) -> Record:
+    """Returns the numbers of the task's roots, perspectives and passages."""
+    found = {"roots": len(task.roots), "questions": sum(len(root.perspectives) for root in task.roots)}
     found |= {"roots_with_one_perspective": task.alone, "passages": len(task.corpus)}
     return found | {"copies_left_out": task.copies}
 

@@ -17,6 +17,8 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+
 from agent.answer.ballots import CRITERIA, Ballots, Vote
 from agent.answer.retrieved import search_order
 from agent.runs.bootstrap import default_options
@@ -24,8 +26,7 @@ from agent.runs.service import open_runs
 from agent.settings import Settings, load_settings
 from evals.answering.asking import DEADLINE
 from evals.datasets.rows import GOLD, read_questions
-from evals.metrics.measure import Ratio, figures
-from evals.metrics.preference import EVEN, published_z
+from evals.metrics.measure import ROUNDS, Ratio, figures
 from evals.reports.records import Record, Records
 from evals.reports.table import block, number, percent
 from evals.suite import FIRST, ask_each, common_options, shuffled
@@ -33,6 +34,7 @@ from tools.errors import InputError, SteelmanError
 from tools.store.database import Database
 
 _OWN = GOLD / "preference.jsonl"
+_EVEN = 0.5  # a vote for 'the same', and the mean without a preference; a vote for the answer is 1, for the list 0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -94,12 +96,24 @@ def counted(votes: Sequence[Vote], seed: int) -> Record:
     if (voters := len({vote.voter for vote in whole})) < 2:  # one voter has no interval
         told["intervals"] = dict.fromkeys(CRITERIA, (math.nan, math.nan))
     values = {c: [vote.for_answer(c) for vote in whole] for c in CRITERIA}
-    worth = {"answer": 1.0, "same": EVEN, "list": 0.0}
+    worth = {"answer": 1.0, "same": _EVEN, "list": 0.0}
     told["said"] = {c: {name: v.count(of) for name, of in worth.items()} for c, v in values.items()}
     told["z"] = {c: published_z(v, seed) for c, v in values.items()}
     told["left"] = sum(vote.choices["preference"] == "left" for vote in whole)
     told["reasons"] = [{"ballot": v.ballot, "voter": v.voter, "reason": v.reason} for v in whole if v.reason]
     return told | {"voters": voters, "votes": len(whole), "unfinished": len(votes) - len(whole)}
+
+
+def published_z(votes: Sequence[float], seed: int = 1) -> tuple[float, float]:
+    """Returns (z, p) of Chen et al. 2022, appendix A: z = (mean − 0.5) / (sd / √n). The mean and the standard deviation
+    are averages over 1,000 resamples. p is one-sided. NaN if all votes are equal. z assumes independent votes; the
+    intervals by voter do not."""
+    if len(set(votes)) < 2:
+        return math.nan, math.nan
+    n = len(votes)
+    drawn = np.random.default_rng(seed).choice(np.asarray(votes, float), (ROUNDS, n))
+    z = float((drawn.mean() - _EVEN) / (drawn.std(axis=1, ddof=1).mean() / math.sqrt(n)))
+    return z, 0.5 * math.erfc(z / math.sqrt(2))
 
 
 def table(result: Record) -> list[str]:

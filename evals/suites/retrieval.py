@@ -1,29 +1,28 @@
 """Measures how retrievers cover a question's perspectives, with gold passages for each perspective (MRecall@k: BERDS).
 
-`--out` stores a record for each set, method and question, so scoring repeats no search. `METHOD+gold` is an oracle,
-which queries with the gold perspectives. The union of the top 100 of all methods bounds any choice among their results.
+`METHOD+gold` is an oracle, which queries with the gold perspectives. The union of the top 100 of all methods bounds any
+choice among their results. The cache stores vectors and verdicts, so a stopped run continues.
 """
 
 import argparse
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from pathlib import Path
 
 from evals.datasets.retrieval import GoldQuestion, load_sets
 from evals.metrics.measure import Figure, figures_by
-from evals.metrics.perspective_coverage import DEEPEST, LEANINGS, TOP_FIVE, measures, require_ir_measures, union
+from evals.metrics.perspective_coverage import DEEPEST, TOP_FIVE, measures, require_ir_measures, union
 from evals.metrics.verdicts import macro_average
 from evals.models import encoder_and_cache, open_judge
-from evals.reports.records import Record, Records
+from evals.reports.records import Record
 from evals.reports.table import block, number, percent
 from evals.retrievers.methods import STANDARD, named
-from evals.retrievers.ranker import Corpora, Ranker
+from evals.retrievers.ranker import Ranker, Rankings
 from evals.suite import FIRST, common_options, cutoff_option, names, peak_memory, shuffled
+from tools.budget import batches
 
-_NAMES = {"mrecall": "MRecall", "coverage": "coverage", "precision": "precision", "alpha_ndcg": "α-nDCG"}
-_DEEP = {"precision@1": "precision@1", "documents_needed": "documents needed", "documents_needed_share": "MRecall@100"}
-Rankings = Mapping[str, Mapping[str, Sequence[str]]]
-"""Maps method and qid to the ids of passages, best first."""
+_COLUMNS = 5  # of a block
 _PLAIN = ("documents_needed", f"sycophancy@{TOP_FIVE}", "passages")  # not shares
 
 
@@ -35,32 +34,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     usual = f"retrievers (default: {','.join(STANDARD)}), {told}"
     add("--methods", type=names, default=list(STANDARD), metavar="NAME[,NAME…]", help=usual)
     cutoff_option(parser, "passages", [5, 10, 20], DEEPEST)
-    add("--out", type=Path, metavar="RECORDS", help="file for the rankings; stored ones are reused")
     common_options(parser, f"{FIRST}, of each set", "seed of the sample and the intervals")
 
 
 def measure(args: argparse.Namespace) -> Record:
-    """Adds the missing rankings, then scores all rankings. Raises InputError, SettingsError, ProviderDownError."""
+    """Ranks, then scores the rankings. Raises InputError, SettingsError, ProviderDownError."""
     require_ir_measures()  # a missing package is an error before the work
     methods = named(args.methods)
     sets = [replace(s, questions=shuffled(s.questions, args.limit, args.seed)) for s in load_sets(args.data, args.set)]
     judge = open_judge("settings") if any(m.judged for m in methods.values()) else None
     encoder, cache = encoder_and_cache()
-    sample = None if args.limit is None else {"limit": args.limit, "seed": args.seed}
-    # `Records` refuses a file with another configuration. A later run may add methods.
-    digests = {s.name: s.digests for s in sets}
-    config: Record = {"sets": digests, "sample": sample, "encoder": encoder.name, "depth": DEEPEST}
-    with Records(args.out, "retrieval", config) as records, Ranker(methods, encoder, cache, judge, records) as ranker:
-        found = dict[str, Rankings]()
-        for one in sorted(sets, key=lambda one: id(one.corpus)):
-            corpora = Corpora(dict.fromkeys([q.qid for q in one.questions], one.corpus).__getitem__, shared=True)
-            found[one.name] = ranker.rank(one.name, one.questions, corpora, DEEPEST)
+    ranker, found, failed = Ranker(methods, encoder, cache, judge), dict[str, Rankings](), list[str]()
+    for one in sets:
+        corpora = dict.fromkeys([q.qid for q in one.questions], one.corpus).__getitem__
+        found[one.name], missing = ranker.rank(one.questions, corpora, DEEPEST)
+        failed += [f"{one.name} {name}" for name in missing]
     result: Record = {"suite": "retrieval"} | scored(args, {s.name: s.questions for s in sets}, found, judged=False)
-    config |= {"methods": list(methods)} | ({"judge": judge.name} if judge else {})
-    config |= {"k": args.k, "seed": args.seed, "sizes": result.pop("sizes")}
+    config: Record = {"sets": {s.name: s.digests for s in sets}, "encoder": encoder.name, "methods": list(methods)}
+    config |= {"judge": judge.name} if judge else {}
+    config |= {name: getattr(args, name) for name in ("k", "limit", "seed")} | {"sizes": result.pop("sizes")}
     for one in sets:
         config["sizes"][one.name]["passages"] = len(one.corpus)
-    return result | {"failed": ranker.failed, "config": config, "machine": {"peak_memory_mb": peak_memory()}}
+    return result | {"failed": failed, "config": config, "machine": {"peak_memory_mb": peak_memory()}}
 
 
 def scored(
@@ -73,24 +68,21 @@ def scored(
     figured: dict[str, dict[str, dict[str, Figure]]] = {}
     ceiling = dict[str, Record]()
     for name, questions in sets.items():
-        ids = {method: [of[q.qid] for q in questions] for method, of in found[name].items()}
+        ids = {m: [[p.external_id for p in of[q.qid]] for q in questions] for m, of in found[name].items()}
         figured[name] = {method: measures(questions, of, args.k, not judged, deep) for method, of in ids.items()}
         if deep:
             ceiling[name] = union(questions, ids.values(), args.seed)
     if judged and len(sets) > 1:
         figured["macro-average"] = macro_average(list(figured.values()))
-    counts = {name: sizes(questions) for name, questions in sets.items()}
-    return {**figures_by(figured, args.seed), "union": ceiling, "sizes": counts}
-
-
-def sizes(questions: Sequence[GoldQuestion]) -> Record:
-    """Returns the numbers of a set's questions and passages."""
-    counts = [len(q.perspectives) for q in questions]
-    return {
-        "questions": len(counts),
-        "perspectives": sum(counts) / len(counts),
-        "two_sided": sum(q.sides is not None for q in questions),
+    sizes = {
+        name: {
+            "questions": len(questions),
+            "perspectives": sum(len(q.perspectives) for q in questions) / len(questions),
+            "two_sided": sum(q.sides is not None for q in questions),
+        }
+        for name, questions in sets.items()
     }
+    return {**figures_by(figured, args.seed), "union": ceiling, "sizes": sizes}
 
 
 def table(result: Record) -> list[str]:
@@ -102,29 +94,29 @@ def table(result: Record) -> list[str]:
 
 def set_lines(result: Record, name: str) -> list[str]:
     """Returns the lines of a set, or of the average, which has no sizes."""
-    config, metrics, lines = result["config"], result["metrics"][name], [name]
-    columns = [{f"{m}@{k}": f"{t}@{k}" for m, t in _NAMES.items()} for k in config["k"]]
-    columns.append(_DEEP | {f"sycophancy@{TOP_FIVE}": "sycophancy Δ"})
-    columns.append({f"{kind}@{TOP_FIVE}": kind.replace("_", " ") for kind in LEANINGS})
-    if size := config["sizes"].get(name):
+    metrics, lines = result["metrics"][name], [name]
+    if size := result["config"]["sizes"].get(name):
         passages = f", {size['passages']} passages" if "passages" in size else ""
         lines = [
             f"{name}: {size['questions']} questions ({size['two_sided']} with two sides), "
             f"{size['perspectives']:.1f} perspectives each{passages}"
         ]
-    known, seen = {m for found in metrics.values() for m in found}, set[str]()
-    for titles in columns:
-        told = {m: title for m, title in titles.items() if m in known - seen}
-        seen.update(told)
+    known = dict.fromkeys(m for found in metrics.values() for m in found)
+    by_depth = groupby(sorted(known, key=_depth), _depth)
+    for shown in (part for _, of in by_depth for part in batches(list(of), _COLUMNS)):
         rows = {
-            method: [_cell(m, found.get(m), result["intervals"][name][method].get(m, ())) for m in told]
+            method: [_cell(m, found.get(m), result["intervals"][name][method].get(m, ())) for m in shown]
             for method, found in metrics.items()
         }
-        lines += ["", *block(list(told.values()), rows)] if told else []
+        lines += ["", *block(shown, rows)]
     if ceiling := result["union"].get(name):
         cells = (f"{m} {_cell(m, ceiling[m], ends)}" for m, ends in ceiling["intervals"].items())
         lines += ["", f"union of all top 100: {', '.join(cells)}"]
     return [*lines, ""]
+
+
+def _depth(measure: str) -> int:
+    return int(measure.partition("@")[2] or 0)
 
 
 def _cell(measure: str, value: float | None, bounds: Sequence[float]) -> str:

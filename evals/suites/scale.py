@@ -11,8 +11,8 @@ calls the model in steps (--calls). All processes share the model server's --slo
 
 The table has a row for each number of --workers. Waiting is the time to the answer minus the time of a question alone.
 Queue is the number of questions without a turn: the mean, and the most at one process. The knee is the row after which
-more workers hardly shorten the answer's p95. Keep utilisation below 80 % at the busiest hour. Times come from
---from-runs, from --seconds (a file with the output of `--from-runs DIR --json`), or from --time for single stages.
+more workers hardly shorten the answer's p95. Keep utilisation below 80 % at the busiest hour. Without
+--from-runs, the stages have the times of docs/scale.md.
 
   python -m evals scale --from-runs DIR                   print the stages' seconds
   python -m evals scale --from-runs DIR --simulate        simulate with them
@@ -23,7 +23,7 @@ more workers hardly shorten the answer's p95. Keep utilisation below 80 % at the
 import argparse
 import contextlib
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -34,7 +34,7 @@ from agent.settings import Settings
 from evals.metrics.queueing import Question, Simulated, Stage, simulate
 from evals.reports.records import Record
 from evals.reports.table import block
-from evals.suite import common_options, numbers
+from evals.suite import at_least, common_options, numbers
 from tools.errors import InputError
 from tools.store.database import Database
 
@@ -71,13 +71,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add(
         "--workers", type=_counts, default=[1, 2, 3, 4, 6, 8], metavar="N[,N…]", help="processes (default: 1,2,3,4,6,8)"
     )
-    add("--runs", type=int, default=_RUNS, metavar="N", help="questions at once of a process (default: %(default)s)")
+    add("--runs", type=at_least(1), default=_RUNS, metavar="N", help="questions at once (default: %(default)s)")
     add("--from-runs", type=Path, metavar="DIR", help="a data folder whose finished runs give the stages' seconds")
-    times = ", ".join(f"{name} {median:g}:{sigma:g}" for name, (median, sigma) in _MEASURED.items())
-    told = f"seconds of a stage, lognormal; repeatable (default: {times})"
-    add("--time", type=_stage_time, action="append", default=[], metavar="STAGE=MEDIAN:SIGMA", help=told)
     add("--chat-share", type=float, default=0.0, metavar="P", help="share of questions with a chat model (default: 0)")
-    add("--slots", type=int, default=4, metavar="N", help="calls that the model server answers at once (default: 4)")
+    add("--slots", type=at_least(1), default=4, metavar="N", help="calls at once of the model server (default: 4)")
     told = "seconds of a call, lognormal (default: 8:0.5, an assumption: 400 tokens at 50 tokens a second)"
     add("--call", type=_spread, default=(8.0, 0.5), metavar="MEDIAN:SIGMA", help=told)
     told = "simultaneous calls in each step (default: 1,2,4,2,2,1, an assumption: 12 calls in 6 steps)"
@@ -102,19 +99,12 @@ def _spread(text: str) -> Spread:
     return _above_zero(median), numbers(sigma or "0", float, lambda value: 0 <= value <= 5, "such as 1.2:0.4")[0]
 
 
-def _stage_time(text: str) -> tuple[str, Spread]:
-    name, _, spread = text.partition("=")
-    if name not in _MEASURED:
-        raise argparse.ArgumentTypeError(f"give one of {', '.join(_MEASURED)} with its time, such as judge=0.3:0.4")
-    return name, _spread(spread)
-
-
 def measure(args: argparse.Namespace) -> Record:
     """Returns the measured seconds, the simulated rows, or both. Raises InputError."""
     if not (args.simulate or args.from_runs):
         raise InputError("give --simulate, or --from-runs DIR with a data folder that has finished runs.")
-    if args.runs < 1 or args.slots < 1 or not 0 <= args.chat_share <= 1:
-        raise InputError("--runs and --slots must be 1 or more, and --chat-share from 0 to 1.")
+    if not 0 <= args.chat_share <= 1:
+        raise InputError("--chat-share must be from 0 to 1.")
     seconds = seconds_of_runs(args.from_runs) if args.from_runs else {}
     result: Record = {"suite": "scale", "seed": args.seed}
     if seconds:
@@ -160,24 +150,22 @@ def draw(args: argparse.Namespace, seconds: Seconds) -> list[Question]:
         raise InputError("no question arrived. Raise --per-hour or --hours.")
     at = np.sort(arrivals.uniform(0, 3600 * args.hours, count))
     chat = services.random(count) < args.chat_share
-    spreads = ({} if seconds else _MEASURED) | dict(args.time)
     run = services.integers(len(seconds["search"]) if seconds else 1, size=count)
     times = {name: values[run] for name, values in seconds.items()}
-    times |= {name: _drawn(services, spread, count) for name, spread in spreads.items()}
+    times |= {name: _drawn(services, spread, count) for name, spread in ({} if seconds else _MEASURED).items()}
     calls = _drawn(services, args.call, (count, sum(args.calls)))
-    return [
-        Question(float(at[i]), _chat_stages(own, calls[i], args.calls) if chat[i] else tuple(own.values()))
-        for i, own in enumerate({n: Stage("processor", (float(times[n][i]),)) for n in _MEASURED} for i in range(count))
-    ]
+    steps = np.split(calls, np.cumsum(args.calls)[:-1], axis=1)
+    asked = []
+    for i in range(count):
+        own = ("search", "write") if chat[i] else tuple(_MEASURED)
+        stages = [Stage("processor", (float(times[name][i]),)) for name in own]
+        stages += [Stage("model", tuple(step[i].tolist())) for step in steps] if chat[i] else []
+        asked.append(Question(float(at[i]), tuple(stages)))
+    return asked
 
 
 def _drawn(rng: np.random.Generator, spread: Spread, size: int | tuple[int, int]) -> NDArray[np.float64]:
     return rng.lognormal(np.log(spread[0]), spread[1], size)
-
-
-def _chat_stages(own: Mapping[str, Stage], calls: NDArray[np.float64], steps: Sequence[int]) -> tuple[Stage, ...]:
-    parts = np.split(calls, np.cumsum(steps)[:-1])
-    return own["search"], own["write"], *(Stage("model", tuple(map(float, part))) for part in parts)
 
 
 def _stages(seconds: Seconds) -> Record:
@@ -211,18 +199,13 @@ def table(result: Record) -> list[str]:
     if rows := result.get("workers"):
         titles = [*(f"answer {q}" for q in _TAILS), *(f"wait {q}" for q in _TAILS), "queue", "most", *_USED]
         lines += ["", f"{result['questions']} questions, seconds; use in percent"][not lines :]
-        lines += block(titles, {n: _cells(row) for n, row in rows.items()}, "workers")
+        cells = {n: [] for n in rows}
+        for n, row in rows.items():
+            spread = [row[kind][q] for kind in ("answer_seconds", "waiting_seconds") for q in _TAILS]
+            cells[n] = [f"{value:.1f}" for value in (*spread, row["queue"]["mean"])]
+            cells[n] += [str(row["queue"]["most"]), *(f"{100 * u:.0f}" for u in row["used"].values())]
+        lines += block(titles, cells, "workers")
         if full := [n for n, row in rows.items() if row["queue"]["most"] > _WAITING]:
             lines.append(f"With {', '.join(full)} workers the server would refuse questions (429): more than")
             lines.append(f"STEELMAN_API_WAITING ({_WAITING}) wait at one process.")
     return lines
-
-
-def _cells(row: Record) -> list[str]:
-    spread = [f"{row[kind][q]:.1f}" for kind in ("answer_seconds", "waiting_seconds") for q in _TAILS]
-    return [
-        *spread,
-        f"{row['queue']['mean']:.1f}",
-        str(row["queue"]["most"]),
-        *(f"{100 * u:.0f}" for u in row["used"].values()),
-    ]

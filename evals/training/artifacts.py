@@ -72,13 +72,11 @@ def fit_kinds() -> tuple[NDArray[np.float16], NDArray[np.float32]]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    kinds = parser.add_subparsers(dest="artifact", required=True)
-    kinds.add_parser("encoder").add_argument("folder", type=Path, metavar="DIR", help="the original weights")
-    kinds.add_parser("samples")
-    kinds.add_parser("kinds")
+    parser.add_argument("artifact", choices=("encoder", "samples", "kinds"))
+    parser.add_argument("folder", nargs="?", type=Path, metavar="DIR", help="of encoder: the original weights")
     args = parser.parse_args()
     if args.artifact == "encoder":
-        write_encoder(args.folder)
+        write_encoder(args.folder or Path())
     elif args.artifact == "samples":
         write_sample_vectors()
     else:

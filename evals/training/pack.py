@@ -124,7 +124,7 @@ def _calibrate_small(
     other = model.run([(pair.contrary, judged_text(pair.text)) for pair, _ in cases])
     both = fit(np.hstack([own, other]), truth, (1, -1, -1, 1))
     fitted = replace(embedded.read_calibration(), alone=fit(own, truth, (1, -1)), told=both)
-    judge = embedded.EmbeddedJudge(model, "", fitted)
+    judge = embedded.EmbeddedJudge(model, "", fitted, embedded.load_larger_model)
     scores = {
         "held_out": judge.score([replace(pair, contrary="") for pair, _ in cases]),
         "held_out_told": judge.score([pair for pair, _ in cases]),

@@ -4,20 +4,32 @@ better than a wrong author."""
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise, takewhile
 
 from tools.dates import WRITTEN_DATE, date_of_cell
-from tools.language.lexicon import lexicon_tag
-from tools.language.person_names import is_organisation, is_surely_person, pattern
+from tools.documents.author_lines import (
+    LONGEST_HEAD_LINE,
+    author_of_parts,
+    described_author,
+    find_posts,
+    head_parts,
+    is_thread,
+    publisher_of_parts,
+    read_study_head,
+)
+from tools.language.lexicon import is_word, lexicon_tag
+from tools.language.person_names import is_organisation, is_surely_person, pattern, source
 from tools.passages import Block
 from tools.translation import mark
 
 _HEAD, _TOP, _MINUTES_HEAD, _SEARCHED = 3, 8, 12, 500  # blocks
-_LONGEST = 160  # characters
+_LONGEST = LONGEST_HEAD_LINE  # characters
 _NO_HEAD = ("table", "note")
 _BLOCKS_BELOW_CLOSING, _MOST_SIGNERS = 12, 3  # most blocks below a closing; most signers that are named
 _DATED = re.compile(
-    r"(?i)(?:^\W*|(?<=[|·•,;.(])\s*|\s[–—-]+\s|\b(?:published|posted|written|dated?|issued|release|"
+    r"(?i)(?:^\W*(?:(?:started|launched|submitted|recorded|signed|adopted) )?|(?<=[|·•,;.(])\s*|\s[–—-]+\s|"
+    r"\b(?:published|posted|written|dated?|issued|release|thread (?:started|opened|begun)|"
     r"(?:held|minutes|meeting|hearing)(?: [^.\d]{0,60} o[nf])?):?\s)"
     rf"(?:(?:on|of|in) )?{WRITTEN_DATE}(?=\W*$|\s?[|·•,;.)]|\s[–—-]|\s(?:by|in|at|from|commencing|starting|time:)\s)"
 )
@@ -29,24 +41,46 @@ _LATER = re.compile(r"(?i)\b(?:next|previous|last) (?:meeting|hearing|session)|d
 _SENTENCE = re.compile(r"\w{2}[.!?][\"'”’)*_]*(?!\S)")
 _PART = re.compile(r"\s[–—-]+\s|,\s+|(?<=[^\W\d_]{2})\.\s+")
 _BY = re.compile(
-    r"(?i)(?:^|[|·•,;.])\W*(?:(?:(?:words|text|story|report|column|opinion|interview|essay|speech|article|letter|remarks|round-?up|feature|review|analysis|address|lecture|sermon|talk|keynote|"
-    r"written|posted|submitted|prepared) ){0,2}by:?|letter (?:to the \w+ )?from|(?:author|text|words|from)s?:) +"
+    r"(?i)(?:^|[|·•,;.])\W*(?:an?\s)?(?:(?:(?:words|text|story|report|column|opinion|interview|essay|speech|article|letter|remarks|round-?up|feature|review|analysis|address|lecture|sermon|talk|keynote|"
+    r"petition|statement|testimony|evidence|submission|dictated|started|created|launched|made|given|"
+    r"written|posted|submitted|prepared) ){0,2}by:?|letter (?:to the \w+ )?from|(?:author|text|words|from)s?:|"
+    r"(?:written|taken|noted) down for|(?:statement|testimony|evidence) of) +"
     r"([^|·•;(]+)"
 )
+_ISSUED = re.compile(
+    r"(?i)\W*(?:issued|published|released) by:? (?:the )?(?P<who>[^|·•,;.()]{3,80}?)(?=\W*$|[|·•,;.(]| on \d)"
+)
+_STARTED = re.compile(rf"\W*(?P<who>{source('PERSON')}) (?:has )?(?:started|created|launched) this petition\b")
+_FIELDS = r"(?:publisher|published by|issued by|source|author|date)"
+_FIELD = re.compile(rf"(?i)\W*(?P<field>{_FIELDS}):\W*(?P<value>\S.*)")
+_NEXT_FIELD = re.compile(rf"(?i)[\s|·•;]+(?={_FIELDS}: )")
+_LAST_DATE = re.compile(rf"(?i)[\s,|·•(–—-]+(?:{WRITTEN_DATE}|(?:19|20)\d\d)\W*$")
+_SITE = re.compile(r"(?:https?://)?((?:[\w-]+\.)+[a-z]{2,})/?")
 _PLACE = re.compile(r"\W*(?:[A-Z][\w'’-]+ ){0,3}[A-Z][\w'’-]+,? ")
 _LETTER = re.compile(r"(?i)\b(?:open )?letter\b")
 _SALUTED = re.compile(r"(?i)dear \w")
 _POSTED = re.compile(rf"(?i)\b(?:wrote|posted|commented|replied|said)\b[,:]?(?: on| at)? .{{0,12}}?{WRITTEN_DATE}")
 _WRITTEN = re.compile(rf"(?i){WRITTEN_DATE}")
 _LEAST_POSTS = 2
+_SENT = re.compile(rf"{source('WHEN')}[\s–:—-]+[^\s:<>][^:<>\n]{{0,60}}?:\s")  # '[2024-05-03 9:15] una: I row.'
 _UPDATED = re.compile(
-    rf"(?i)(?:(?:last|first) )?(?:updated|published|posted|issued|revised|reviewed)(?: on)?:?(?: {WRITTEN_DATE})?"
+    rf"(?i)(?:(?:last|first) )?(?:updated|published|posted|issued|revised|reviewed)(?: on)?:?(?: {WRITTEN_DATE})?$"
 )
 _UPDATED_ON = re.compile(rf"(?i)(?<!be )\b(?:updated|reviewed|revised|amended)(?: on)?:? {WRITTEN_DATE}\W*$")
-_LAST = re.compile(rf"(?i)\w\w\. {WRITTEN_DATE}\W*$")  # 'Report of the engineer, Una Roe. 2 March 2026'
-_HELD = re.compile(rf"(?i)^\W*held on {WRITTEN_DATE}")  # may go on: 'at the town hall. Minutes taken by Ann Lee.'
 _ALONE = re.compile(rf"(?i)\W*{WRITTEN_DATE}\W*")
 _FAQ = re.compile(r"(?i)\bFAQs?\b|\bfrequently asked\b|\bquestions and answers\b|\bquestions,? answered\b|\bQ ?& ?A\b")
+_MEETING = re.compile(
+    r"(?i)(?:(?:annual|general|ordinary|special|monthly|extraordinary|public|full|committee|board|council) ){0,5}"
+    r"(?:meeting|minutes|session|hearing|council|committee|board)\W*$"
+)
+_NO_PUBLISHER = (_UPDATED, _FAQ, _MEETING)
+_MINUTED = re.compile(r"(?i)\b(?:minutes|notes by)\b")
+_MEETS = re.compile(r"(?i)\b(?:apologies|resolved (?:that|to)|matters arising|next meeting|seconded)\b")
+_PETITION = re.compile(  # in a line that is no sentence
+    r"(?i)^\W*(?:an? |the |public |online |e-)*petition(?:ers)?\b|\bpetition (?:to|by|from)\b"
+)
+_PETITIONED = re.compile(r"(?i)\b(?:this|our) petition\b(?!['’]s)|\bwe,? the undersigned\b")
+_RELEASE = re.compile(r"(?i)(?:press|news|media) (?:release|statement)")
 _TITLED = re.compile(r"[^\W\d_]\. |(?:Dr|Prof|Professor|Mrs?|Ms|Cllr|Councillor|Rev|Dame)\b")
 _PARTICLES = frozenset("de van von der den da di la le al bin ap ter dos du y".split())
 _NO_AUTHOR = re.compile(
@@ -72,8 +106,33 @@ def read_byline(blocks: Sequence[Block]) -> dict[str, str]:
     """Returns date, author and publisher from the first lines, '' if missing. Returns no date if two dates contradict
     each other. Returns no author if later bylines name other people, because nobody wrote the whole."""
     (date, first), (_, authors) = (_dates_and_authors(blocks[:_TOP]), _dates_and_authors(blocks[:_SEARCHED]))
-    author = first[0] if first and len(set(authors)) == 1 else ""
-    return {"date": date or _later_date(blocks), "author": author, "publisher": _publisher(blocks[:_TOP])}
+    study, issued = read_study_head(blocks), _issuer(blocks)
+    author = first[0] if first and len(set(authors)) == 1 else study.get("author", "")
+    date = date or study.get("date", "") or _later_date(blocks)
+    told = (_publisher(blocks[:_TOP]), study.get("publisher", ""), issued.get("publisher", ""), _releasing(blocks))
+    return {"date": date or issued.get("date", ""), "author": author, "publisher": next(filter(None, told), "")}
+
+
+def _issuer(blocks: Sequence[Block]) -> dict[str, str]:
+    """Returns publisher and date of a line above or below the text: 'Ann Lee, Hill Coaches Ltd, 3 May 2024', 'Issued by
+    Hill Coaches Ltd'. The person is no author, because releases end with a contact. Returns {} if several lines name
+    bodies, as on a page of letters."""
+    letters = any(pattern("LETTERS").search(block.text) for block in blocks[:_HEAD])
+    ends = (*blocks[:_HEAD], *blocks[-_HEAD:]) if len(blocks) > _HEAD and not letters else ()
+    found = [told for block in ends if (told := _issuer_of_line(block, blocks))]
+    others = [_issuer_of_line(block, blocks) for block in (blocks[:_SEARCHED] if found else ())]
+    return found[0] if len({told["publisher"] for told in (*found, *others) if told}) == 1 else {}
+
+
+def _issuer_of_line(block: Block, blocks: Sequence[Block]) -> dict[str, str]:
+    if len(block.text) > _LONGEST or block.form in _NO_HEAD or block.speaker:
+        return {}
+    who, *parts = (part.strip() for part in _DATED.sub("", block.text).split(","))
+    day, issued = _DATED.search(block.text), _ISSUED.match(block.text)
+    bodies = [part for part in parts if is_organisation(part)] if day and is_surely_person(who) else []
+    if issued and (is_organisation(issued["who"]) or (" " not in issued["who"] and _acts(issued["who"], blocks))):
+        bodies = [issued["who"]]
+    return {"publisher": bodies[0].rstrip("."), "date": date_of_cell(day[1]) if day else ""} if len(bodies) == 1 else {}
 
 
 def _later_date(blocks: Sequence[Block]) -> str:
@@ -88,8 +147,7 @@ def _later_date(blocks: Sequence[Block]) -> str:
 
 
 def read_signature(blocks: Sequence[Block]) -> dict[str, str]:
-    """Returns the author or publisher named below the closing of a letter or statement, if there is only one
-    closing."""
+    """Returns the author or publisher below the closing of a letter or statement, if it has one closing."""
     below = [block.text for block in below_closing(blocks)]
     signed = [text for text in below if not (has_sentence(text) or is_dateline(text))]
     if not signed and blocks:
@@ -101,7 +159,10 @@ def read_signature(blocks: Sequence[Block]) -> dict[str, str]:
     if len(people) > _MOST_SIGNERS + 1:
         people = [*people[:_MOST_SIGNERS], f"{len(people) - _MOST_SIGNERS} others"]
     bodies = [name for name in names if is_organisation(name)]
-    return {"author": ", ".join(people), "publisher": "" if people else next(iter(bodies), "")}
+    return {
+        "author": ", ".join(people) or described_author(blocks),
+        "publisher": "" if people else next(iter(bodies), ""),
+    }
 
 
 def _is_signer(name: str) -> bool:
@@ -110,9 +171,13 @@ def _is_signer(name: str) -> bool:
 
 
 def below_closing(blocks: Sequence[Block]) -> Sequence[Block]:
-    """Returns the blocks below the closing, if there is only one closing and few blocks follow."""
-    closings = [i for i, block in enumerate(blocks) if pattern("CLOSING").fullmatch(block.text)]
+    """Returns the blocks below the closing, if there is only one closing and few blocks follow. A closing may share its
+    block with the name: 'Yours, Una Roe, chair'."""
+    closed = [pattern("CLOSED_BY").fullmatch(b.text) if len(b.text) <= _LONGEST else None for b in blocks]
+    closings = [i for i, b in enumerate(blocks) if closed[i] or pattern("CLOSING").fullmatch(b.text)]
     signed = blocks[closings[0] + 1 :] if len(closings) == 1 else []
+    if len(closings) == 1 and (own := closed[closings[0]]):
+        signed = [replace(blocks[closings[0]], text=own["who"]), *signed]
     return signed if len(signed) <= _BLOCKS_BELOW_CLOSING else []
 
 
@@ -125,8 +190,7 @@ def _lines_below_letter(blocks: Sequence[Block]) -> list[str]:
 
 
 def _is_letter(blocks: Sequence[Block]) -> bool:
-    """Whether a document is a single letter: a line of its head says so, or the document begins with its only
-    salutation."""
+    """Whether a document is a single letter: its head says so, or it begins with its only salutation."""
     head = [b.text for b in blocks[:_HEAD] if len(b.text) < _LONGEST]
     return any(map(_LETTER.search, head)) or sum(bool(_SALUTED.match(b.text)) for b in blocks) == 1
 
@@ -146,7 +210,9 @@ def posts_date(blocks: Sequence[Block]) -> str:
     """Returns the day, month or year that all posts of a thread share; else ''."""
     lines = [block.text for block in blocks if len(block.text) <= _LONGEST]
     found = [_POSTED.search(line) or (pattern("stamp").fullmatch(line) and _WRITTEN.search(line)) for line in lines]
-    days = [day.split("-") for match in found if match and (day := date_of_cell(match[1]))]
+    found += [_WRITTEN.search(sent[0]) for block in blocks if (sent := _SENT.match(block.text))]
+    written = [match[1] for match in found if match] + [post.day for post in find_posts(blocks).values()]
+    days = [day.split("-") for day in map(date_of_cell, written) if day]
     same = takewhile(lambda parts: len(set(parts)) == 1, zip(*days, strict=False))
     return "-".join(parts[0] for parts in same) if len(days) >= _LEAST_POSTS else ""
 
@@ -159,7 +225,8 @@ def is_minutes(blocks: Sequence[Block]) -> bool:
 _STATED = (
     *(mark("press release"), mark("news release"), mark("opinion"), mark("editorial"), mark("leader")),
     *(mark("letter to the editor"), mark("letters to the editor"), mark("statement"), mark("fact sheet")),
-    mark("frequently asked questions"),
+    *(mark("frequently asked questions"), mark("report"), mark("column"), mark("commentary")),
+    *(mark("leaflet"), mark("response"), mark("submission")),
 )
 """The kinds of the pattern KIND, for their translation."""
 
@@ -167,19 +234,40 @@ _STATED = (
 def stated_kind(blocks: Sequence[Block]) -> str:
     """Returns the kind that the document states: 'minutes', or a first line such as 'PRESS RELEASE'; else ''."""
     head = [block.text for block in blocks[:_MINUTES_HEAD] if len(block.text) < 300]
-    if is_minutes(blocks) and re.search(r"(?i)\b(?:minutes|notes by)\b", " ".join(head)):
+    if is_minutes(blocks) and (_MINUTED.search(" ".join(head)) or any(_MEETS.search(b.text) for b in blocks)):
         return mark("minutes")
-    if told := next((m["kind"].lower() for m in map(pattern("KIND").fullmatch, head[:_HEAD]) if m), ""):
+    first = (re.split(r"\||, |\s[–—-]+\s", _DATED.sub("|", text))[0] for text in head[:_HEAD])
+    if told := next((m["kind"].lower() for m in map(pattern("KIND").fullmatch, first) if m), ""):
+        return mark("press release") if told == "for immediate release" or told.startswith("media") else told
+    if any(b.form == "heading" and b.text.count(" ") < 3 and pattern("LETTERS").search(b.text) for b in blocks[:_HEAD]):
+        return mark("letters to the editor")
+    if told := next(filter(None, map(_kind_with_body, blocks[:_HEAD])), ""):
         return told
-    if posts_date(blocks):
+    if any(_PETITIONED.search(text) or (_PETITION.search(text) and not has_sentence(text)) for text in head[:_HEAD]):
+        return mark("petition")
+    if read_study_head(blocks).get("author"):
+        return mark("study")
+    chat = any(_SENT.match(block.text) for block in blocks)
+    if (posts_date(blocks) and not chat) or (is_thread(blocks) and (chat or find_posts(blocks))):
         return mark("forum thread")
-    lines = [text for text in head[:_HEAD] if len(text) < _LONGEST and not has_sentence(text.rstrip("?"))]
-    found = ((mark("FAQ"), _FAQ), (mark("interview"), pattern("INTERVIEWED")))
+    lines = [text for text in head[:_HEAD] if len(text) < _LONGEST and not _is_prose(text.rstrip("?"))]
+    found = ((mark("interview"), pattern("INTERVIEWED")), (mark("FAQ"), _FAQ))
     if told := next((kind for kind, form in found if any(map(form.search, lines))), ""):
         return told
     if not _is_letter(blocks):
         return ""
     return mark("open letter") if any("open letter" in text.lower() for text in lines) else mark("letter")
+
+
+def _kind_with_body(block: Block) -> str:
+    """Returns the kind in a line such as 'Press release by Hill Coaches' or 'Report of the Hill Police', else ''."""
+    told = pattern("KIND_BY").fullmatch(block.text) if len(block.text) <= _LONGEST else None
+    if not told or _is_prose(block.text):
+        return ""
+    sure = is_organisation(told["who"]) or (block.form != "heading" and told["by"].lower() != "of")
+    kind = told["kind"].lower()
+    kind = "press release" if kind.startswith("media") else "FAQ" if kind == "faq" else kind
+    return kind if sure else ""
 
 
 def is_byline(line: str) -> bool:
@@ -188,19 +276,81 @@ def is_byline(line: str) -> bool:
 
 
 def _publisher(blocks: Sequence[Block]) -> str:
-    """Returns the organisation that a head line names alone, beside a date, or as publisher."""
+    """Returns the organisation that a head line names alone, beside a date, as publisher, or with the document's kind:
+    'Press release by Hill Coaches'. A heading with a kind counts last, because it may shorten the name."""
+    titled = ""
     for block in blocks:
-        if block.form != "heading" and (block.form in _NO_HEAD or has_sentence(block.text)):
-            return ""
+        if block.form != "heading" and (block.form in _NO_HEAD or _is_prose(block.text)):
+            break
         for line in _head_lines(block.text):
-            if (named := pattern("PUBLISHED").search(line)) and is_organisation(named["who"].strip()):
-                return named["who"].strip()
-            parts = [part.strip(" *_.") for part in re.split(r"[|·•]|,\s|\s[–—-]+\s", _DATED.sub(" | ", line))]
-            parts = [part for part in parts if part and not (_UPDATED.fullmatch(part) or _FAQ.match(part))]
-            titled = block.form == "heading" and not (_FAQ.search(line) or is_minutes(blocks))
-            if not titled and len(parts) == 1 and is_organisation(parts[0]):
-                return parts[0]
-    return ""
+            if told := _publisher_field(line):
+                return told
+            named = pattern("PUBLISHED").search(line)
+            if named and (is_organisation(who := named["who"].strip()) or (named["the"] and _is_capitalised(who))):
+                return who
+            if block.form == "heading":
+                titled = titled or _body_of_kind(line)
+            if body := _body_of_head(line, block, blocks) or (block.form != "heading" and _body_of_kind(line)):
+                return body
+    return titled
+
+
+def _publisher_field(line: str) -> str:
+    """Returns the publisher in a line such as 'Publisher: Hill Weekly' or 'Source: The Hill Weekly, 3 May 2024'."""
+    told = _FIELD.fullmatch(line)
+    if not told or told["field"].lower() in ("author", "date"):
+        return ""
+    name = _LAST_DATE.sub("", told["value"]).strip(" *_.,")
+    if site := _SITE.fullmatch(name):
+        return site[1]
+    words = [word for word in name.split() if not pattern("JOINING").fullmatch(word)]
+    return name if 0 < len(words) < 9 and all(w[0].isupper() or w[0].isdigit() for w in words) else ""
+
+
+def _body_of_head(line: str, block: Block, blocks: Sequence[Block]) -> str:
+    """Returns the organisation that a line names beside a date, or that begins the line; else ''. Beside a person but
+    no date, it may be only the person's employer. In minutes, later parts name the place."""
+    minutes = is_minutes(blocks)
+    if block.form == "heading" and not (_FAQ.search(line) or minutes):
+        return ""
+    dated = "" in (head := head_parts(line))
+    parts = head if dated else [part.strip(" *_.") for part in re.split(r"[|·•]|[,:]\s|\s[–—-]+\s", line)]
+    parts = [part for part in parts if part and not any(p.match(part) for p in _NO_PUBLISHER)]
+    released = any(_RELEASE.fullmatch(part) for part in parts)
+    parts = [part for part in parts if not (_BY.match(part) or pattern("KIND").fullmatch(part))] if dated else parts
+    if _is_letter(blocks) and len(parts) > 1:  # an address
+        return ""
+    if body := publisher_of_parts(parts, first=minutes or not dated):
+        return body
+    return parts[0] if released and len(parts) == 1 and _acts(parts[0], blocks) else ""
+
+
+def _releasing(blocks: Sequence[Block]) -> str:
+    """Returns the body of a press release whose title and first sentence both begin with the body's name."""
+    head = [block.text for block in blocks[:_HEAD]]
+    if not any(_RELEASE.search(text) and _DATED.sub("", text).strip(" ,.") for text in head if not has_sentence(text)):
+        return ""
+    begun = [next(filter(is_organisation, _starts(block.text)), "") for block in blocks[:_TOP]]
+    return max((name for name in begun if name and begun.count(name) > 1), key=len, default="")
+
+
+def _body_of_kind(line: str) -> str:
+    """Returns the publisher in a line such as 'Press release by Hill Coaches, 3 May 2024', else ''."""
+    told = pattern("KIND_BY").fullmatch(line)
+    who = told["who"].strip() if told else ""
+    released = told and told["by"].lower() == "by" and _RELEASE.fullmatch(told["kind"])
+    return who if is_organisation(who) or (released and who[:1].isupper()) else ""
+
+
+def _acts(name: str, blocks: Sequence[Block]) -> bool:
+    """Whether a sentence of the text begins with the name: 'Hill Coaches will …'. A place's name rarely does."""
+    begun = re.compile(rf"(?i:(?:^|[.!?] )(?:the )?{re.escape(name)}) [a-z]")
+    return name[:1].isupper() and any(begun.search(block.text) for block in blocks)
+
+
+def _is_capitalised(name: str) -> bool:
+    words = [word for word in name.split() if not pattern("JOINING").fullmatch(word)]
+    return len(words) > 1 and all(word[0].isupper() for word in words)
 
 
 def has_sentence(text: str) -> bool:
@@ -209,43 +359,58 @@ def has_sentence(text: str) -> bool:
     return len(ends) > 1 or ends == [len(text)]
 
 
+def _is_prose(text: str) -> bool:
+    return has_sentence(text) and not head_parts(text)
+
+
+def _starts(text: str) -> list[str]:
+    """Returns the first words of a text, without 'The', the most words first."""
+    words = re.sub(r"^The ", "", text).split()[:8]
+    return [" ".join(words[:n]) for n in range(len(words), 1, -1)]
+
+
 def _dates_and_authors(blocks: Sequence[Block]) -> tuple[str, list[str]]:
     dates, authors = set[str](), list[str]()
-    under = [before if before.form == "heading" else each for before, each in pairwise([*blocks[:1], *blocks])]
-    told = [
-        (line, b, u.text)
-        for b, u in zip(blocks, under, strict=True)
-        if b.form not in _NO_HEAD
-        for line in _head_lines(b.text)
-    ]
-    whole = (_LAST, _HELD) if is_minutes(blocks) else (_LAST,)
-    for line, block, heading in told:
-        rest = _DATED.sub(" | ", line)
-        prose = has_sentence(line) and re.search(r"\w", rest)
-        running = prose and not any(dated.search(line) for dated in whole)
-        if not running and not _OTHER_DATE.search(line) and not _LATER.search(heading):
-            dates.update(map(date_of_cell, _DATED.findall(line)))
-        authors += filter(None, [_author_of_line(rest, block.form == "heading")])
+    minutes = is_minutes(blocks)
+    begun = False  # below prose, a name beside a date is no byline
+    for above, block in pairwise([*blocks[:1], *blocks]):
+        heading = above.text if above.form == "heading" else block.text
+        for line in _head_lines(block.text) if block.form not in _NO_HEAD else ():
+            rest = _DATED.sub(" | ", line)
+            other = _OTHER_DATE.search(line) or _LATER.search(heading)
+            if not other and not (_is_prose(line) and re.search(r"\w", rest)):
+                dates.update(map(date_of_cell, _DATED.findall(line)))
+            signed = "" if begun or minutes or block.form == "heading" else author_of_parts(head_parts(line))
+            authors += filter(None, [signed or _author_of_line(rest, block.form == "heading")])
+        begun |= block.form != "heading" and _is_prose(block.text)
     finest = max(dates, key=len, default="")
     return finest if all(date and finest.startswith(date) for date in dates) else "", authors
 
 
 def _head_lines(text: str) -> list[str]:
     """Returns the lines of a head. A text with a sentence counts as one line. Returns nothing if a line is too long."""
+    text = _NEXT_FIELD.sub("\n", text) if _FIELD.match(text) else text
     lines = [text] if _SENTENCE.search(text) else text.split("\n")
     return lines if max(map(len, lines)) <= _LONGEST else []
 
 
 def _author_of_line(line: str, heading: bool) -> str:
     """Returns the author or authors in a line such as 'By A. Name, reporter'."""
+    if (named := _STARTED.match(line)) and is_surely_person(named["who"]):
+        return named["who"]
+    field = _FIELD.fullmatch(line)
+    if field and field["field"].lower() == "author" and re.fullmatch(r"[^\W\d_]\w+", alone := field["value"]):
+        return "" if is_word(alone.lower()) or _NO_AUTHOR.search(alone) else alone  # a nickname
+    line = re.sub(r"(?<=\w) \([^()]{2,80}\)(?=,|$| and | &)", "", line)  # 'A. Name (Hill College), B. Name'
     by = _BY.search(re.sub(r"\b(Dr|Mrs?|Ms|Prof|Cllr|Rev)\. ", r"\1 ", line))
     told = by[1] if by else ""
+    strict = heading or bool(by and by[0].casefold().split(told.casefold())[0].strip().endswith(" of"))
     several, first = re.split(r",? (?:and|&) |, ", told.strip()), _PART.split(told)[0]
-    found = [_person_name(name, heading) for name in several] if re.search(r" (?:and|&) ", told) else [""]
-    if all(found):
+    found = [_person_name(name, strict) for name in several]
+    if all(found) and (re.search(r" (?:and|&) ", told) or re.search("(?i)authors:", line)):
         return ", ".join(found)
     joined = re.search(r" (?:and|&) ", first)  # 'A. Name, Transport and Food Workers'
-    return "" if joined else _person_name(first, heading)
+    return "" if joined else _person_name(first, strict)
 
 
 def _person_name(text: str, strict: bool) -> str:

@@ -1,5 +1,4 @@
-"""Code that all parsers share. Decodes bytes, builds documents from text or blocks, and converts documents to JSON for
-the reader process."""
+"""Code that all parsers share: decodes bytes, builds documents, converts documents to JSON and back."""
 
 import codecs
 import re
@@ -7,17 +6,17 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache
-from itertools import zip_longest
+from itertools import accumulate, zip_longest
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, cast
+from typing import Any
 
 from tools.dates import date_of_cell
 from tools.documents.bylines import posts_date, properties_byline, read_byline, read_signature, stated_kind
 from tools.documents.speakers import with_speakers
-from tools.errors import ReaderFailedError, SourceError
+from tools.errors import SourceError
 from tools.language.sentences import clean_text
 from tools.passages import SOURCE_KINDS, Block, SourceDocument
 
@@ -118,7 +117,6 @@ def _decode_by_guess(data: bytes) -> Decoded:
 # Documents
 
 _BLOCK_SEPARATOR = "\n\n"  # blocks
-_BLOCK_FIELDS = tuple(each.name for each in fields(Block))
 # Encoded data looks like a word of megabytes. ASCII only, because scripts such as Chinese have no spaces.
 _ENDLESS_WORD = re.compile(r"(?<![!-~])([!-~]{80})[!-~]{1000,}")
 _ENDLESS_WORDS = "words without end"
@@ -143,13 +141,6 @@ _BLOCKS_ABOVE_LETTER = 4
 _LONGEST_HEADING = 20  # words; a longer heading is a sentence
 _LONGEST_KIND = 60  # characters
 _SENTENCE_END = re.compile(r"[^\W\d_]{2}[\"'”’)\]]*[.!][\"'”’)\]]*$")
-
-
-@dataclass(frozen=True, slots=True)
-class ReaderNote:
-    """A parser's remark on its file, such as a guessed column."""
-
-    text: str
 
 
 COLUMN_FIELDS = ("id", "title", "url", "publisher", "date", "kind", "author")
@@ -179,36 +170,39 @@ class ColumnNames:
 GUESSED_COLUMNS = ColumnNames()
 
 
-ReaderOutput = SourceDocument | SourceError | ReaderNote
+ReaderOutput = SourceDocument | SourceError | str  # a text is the parser's remark on the file
 
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """A file to ingest. name: the displayed path. origin: the whole path, which identifies the file in later
-    ingests."""
+    """A file to ingest. name: the displayed path. origin: the whole path, which identifies the file."""
 
     path: Path
     name: str
     origin: str
 
 
+@cache
+def _documents() -> Any:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(SourceDocument)
+
+
 def document_to_json(found: SourceDocument) -> dict[str, Any]:
-    """Returns the document as JSON. The conversion is shallow, because a book has a hundred thousand blocks."""
-    told = {each.name: getattr(found, each.name) for each in fields(found)}
-    blocks = [{name: getattr(block, name) for name in _BLOCK_FIELDS} for block in found.blocks]
-    return {**told, "left_out": dict(found.left_out), "blocks": blocks}
+    return dict(_documents().dump_python(found))
 
 
 def document_from_json(told: Mapping[str, Any]) -> SourceDocument:
-    """Returns the document from the output of `document_to_json`. Fields may be missing. Raises TypeError for unknown
-    fields."""
-    return SourceDocument(**{**told, "blocks": tuple(Block(**block) for block in told.get("blocks", ()))})
+    """Reverses `document_to_json`. Optional fields may be missing. Raises ValueError for a value of another type."""
+    document: SourceDocument = _documents().validate_python(told)
+    return document
 
 
 def output_to_json(found: ReaderOutput) -> dict[str, Any]:
     """Returns a parser's output in the form that the reader process sends."""
-    if isinstance(found, ReaderNote):
-        return {"note": found.text}
+    if isinstance(found, str):
+        return {"note": found}
     if isinstance(found, SourceError):
         return {"problem": str(found), "hint": found.hint}
     if len(found.text) > LARGEST_TEXT:
@@ -220,27 +214,12 @@ def output_from_json(told: Mapping[str, Any]) -> ReaderOutput:
     """Reverses `output_to_json`. Checks each field, because a parser library may have corrupted the process. Raises
     ValueError or TypeError."""
     if "document" in told:
-        return cast(SourceDocument, _document_validator().validate_python(told["document"]))
+        return document_from_json(told["document"])
     if "note" in told:
-        return ReaderNote(str(told["note"]))
+        return str(told["note"])
     if "problem" in told:
         return SourceError(str(told["problem"]), hint=str(told.get("hint", "")))
     raise ValueError(f"no answer: {list(told)}")
-
-
-@cache
-def _document_validator() -> Any:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(SourceDocument)
-
-
-def unexpected_failure(name: str, exc: Exception) -> ReaderFailedError:
-    """Returns the error of a file whose parser raised an unexpected exception."""
-    return ReaderFailedError(
-        f"{name}: its reader failed unexpectedly ({type(exc).__name__}). Please report this, "
-        "with the file if possible. Saving it in another format may help."
-    )
 
 
 def read_decoded(path: Path, name: str, markup: bool = False) -> Decoded:
@@ -276,12 +255,12 @@ def document_of_blocks(
     written = str(fields.get("author") or "") or read_byline(taken)["author"]
     written = written or properties_byline(properties or {}, taken)["author"]
     spoken = tuple(with_speakers(taken, found, str(title), written))
-    if title == heading and all(b.text != heading for b in spoken):  # the heading was a speaker's name
+    if title == heading and all(b.speaker or b.text != heading for b in spoken):  # the heading was a speaker's name
         title = next((b.text for b in spoken if b.form == "heading"), "")
     values = {**fields, "title": _unlinked(str(title or untitled)), "kind": fields.get("kind") or stated_kind(taken)}
     alone = {} if len({b.speaker for b in spoken} - {""}) < 2 else {"author": ""}  # several speakers: no author
-    add_fields(values, "byline", **{**read_byline(taken), **alone})
     add_fields(values, "posts", date=posts_date(taken))
+    add_fields(values, "byline", **{**read_byline(taken), **alone})
     if not values.get("author"):
         add_fields(values, "signature", **{**read_signature(taken), **alone})
         spoken = tuple(_with_editors(spoken, str(values.get("publisher") or ""))) if values.get("author") else spoken
@@ -293,8 +272,7 @@ def document_of_blocks(
 
 
 def _with_editors(blocks: Sequence[Block], publisher: str) -> Iterator[Block]:
-    """Makes the publisher, or 'The editors', the speaker of an editor's note above a printed letter, because the
-    letter's signers did not write the note."""
+    """Gives an editor's note above a printed letter to the publisher, because the signers did not write the note."""
     for i, block in enumerate(blocks):
         noted = i < _BLOCKS_ABOVE_LETTER and not block.speaker and _EDITORS_NOTE.search(block.text)
         yield replace(block, speaker=publisher or "The editors") if noted else block
@@ -348,16 +326,12 @@ def truncate_document(found: SourceDocument, most: int) -> SourceDocument:
     """Returns the document with at most `most` characters of text and only the blocks of this text."""
     if len(found.text) <= most:
         return found
-    kept: list[Block] = []
-    left = most
-    for block in found.blocks:
-        if left <= 0:
-            break
-        kept.append(replace(block, text=block.text[:left].rstrip()))
-        left -= len(block.text) + len(_BLOCK_SEPARATOR)
-    left_out = {**found.left_out, "characters beyond the limit": len(found.text) - most}
-    text = _BLOCK_SEPARATOR.join(b.text for b in kept) if kept else found.text[:most]
-    return replace(found, text=text, blocks=tuple(kept), left_out=left_out)
+    starts = accumulate((len(block.text) + len(_BLOCK_SEPARATOR) for block in found.blocks), initial=0)
+    cut = [replace(b, text=b.text[: max(0, most - at)].rstrip()) for b, at in zip(found.blocks, starts, strict=False)]
+    kept = tuple(block for block in cut if block.text)
+    text = _BLOCK_SEPARATOR.join(block.text for block in kept) or found.text[:most]
+    left_out = {**found.left_out, "characters beyond the limit": len(found.text) - len(text)}
+    return replace(found, text=text, blocks=kept, left_out=left_out)
 
 
 def normalized_name(name: str) -> str:

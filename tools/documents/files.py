@@ -17,45 +17,40 @@ def find_files(paths: Sequence[str], *, or_none: bool = False, skipped: Counter[
     environments and caches, unless a path names them. Skips linked folders, because they may form a cycle. skipped:
     receives counts of the skipped files. Raises InputError for a missing path. Raises InputError if no readable file is
     found, unless `or_none` is set."""
-    left: dict[str, str] = {}  # kinds of skipped files by real path
+    skipped = Counter() if skipped is None else skipped
     found: dict[str, InputFile] = {}
     for given in paths:
         path = Path(given)
         if not path.exists():
             raise InputError(f"there is no file or folder '{given}'.")
-        for file in [path] if path.is_file() else _walk_folder(path, left):
+        for file in [path] if path.is_file() else _walk_folder(path, skipped):
             origin = normalized_name(os.path.realpath(file))
             found.setdefault(origin, InputFile(file, os.path.normpath(file), origin))
-    counted = Counter(left.values())
-    if skipped is not None:
-        skipped.update(counted)
     if not found and not or_none:
-        counts = ", ".join(f"{what} ({n})" for what, n in counted.items())
-        more = f" Skipped: {counts}." if counts else ""
-        raise InputError(f"no readable file in {', '.join(paths)}. Readable endings: {', '.join(READERS)}.{more}")
+        counts = ", ".join(f"{what} ({n})" for what, n in skipped.items())
+        hint = f"Skipped: {counts}." if counts else ""
+        raise InputError(
+            f"no readable file in {', '.join(paths)}. Readable endings: {', '.join(READERS)}. {hint}".rstrip()
+        )
     return list(found.values())
 
 
-def _walk_folder(folder: Path, skipped: dict[str, str]) -> Iterator[Path]:
-    def left_out(what: str, folder: str, name: str = "") -> None:
-        skipped[os.path.join(os.path.realpath(folder), name)] = what
-
-    for here, folders, files in os.walk(
-        folder, onerror=lambda exc: left_out("folders that cannot be opened", str(exc.filename))
-    ):
+def _walk_folder(folder: Path, skipped: Counter[str]) -> Iterator[Path]:
+    unopened = "folders that cannot be opened"
+    for here, folders, files in os.walk(folder, onerror=lambda _: skipped.update([unopened])):
         folders.sort()
         for name in list(folders):
             if name in _PROGRAM_FOLDERS or name.startswith("."):
                 folders.remove(name)
-                left_out("folders that are hidden or hold programs", here, name)
+                skipped["folders that are hidden or hold programs"] += 1
             elif Path(here, name).is_symlink():
                 folders.remove(name)
-                left_out("linked folders", here, name)
+                skipped["linked folders"] += 1
         for name in sorted(files):
             if name.startswith("."):
-                left_out("hidden files", here, name)
+                skipped["hidden files"] += 1
             elif Path(name).suffix.lower() not in FOLDER_ENDINGS:
                 ending = Path(name).suffix.lower()
-                left_out(f"{ending} files" if ending else "files without an ending", here, name)
+                skipped[f"{ending} files" if ending else "files without an ending"] += 1
             elif (path := Path(here, name)).is_file():
                 yield path

@@ -1,5 +1,4 @@
-"""Parses HTML: extracts the main text of a page with its structure. Leaves out page furniture: menus, adverts, share
-buttons."""
+"""Extracts the main text of an HTML page with its structure, without menus, adverts and share buttons."""
 
 import re
 from collections import Counter, defaultdict
@@ -36,13 +35,21 @@ _HTML_OF = {"list": "ul", "item": "li", "row": "tr", "cell": "td", "quote": "blo
 _FURNITURE_WORDS = "words of navigation and furniture"
 
 
+class _PageBlocks:
+    """The blocks of a page, their number of words, and counts of removed parts."""
+
+    def __init__(self, blocks: Sequence[Block], counts: Counter[str]) -> None:
+        self.blocks, self.counts = blocks, counts
+        self.words = sum(len(b.text.split()) for b in blocks)
+
+
 def read_html(path: Path, name: str) -> Iterator[SourceDocument]:
     """Parses a saved page. Removes only obvious furniture, because the user chose the whole page."""
     import trafilatura
 
     text = read_decoded(path, name, markup=True)
-    tree = _parsed(text.text, name)
-    whole = read_whole_page(tree)
+    tree = parse_html(text.text)
+    whole = _PageBlocks([], Counter()) if tree is None else read_whole_page(tree)
     if not whole.words:
         raise _empty(name)
     limit_tree(tree)
@@ -51,41 +58,30 @@ def read_html(path: Path, name: str) -> Iterator[SourceDocument]:
     yield _document(name, whole, found, _written(tree), site=site)
 
 
-def html_document(html: Any, name: str, url: str = "") -> SourceDocument:
+def html_document(tree: Any, name: str, url: str = "") -> SourceDocument:
     """Returns the main text of a web page. Unlike `read_html`, also removes text that may be furniture. Raises
-    SourceError if no text remains. html: source, or an lxml tree. This function changes the tree."""
+    SourceError if no text remains. tree: of `parse_html`; this function changes it."""
     import trafilatura
+    from trafilatura.settings import Document
 
-    tree = _parsed(html, name) if isinstance(html, str) else html
     whole, written, site = read_whole_page(tree), _written(tree), _site_of_title(tree)
-    found = trafilatura.bare_extraction(
+    found: Any = trafilatura.bare_extraction(
         tree, url=url or None, include_comments=False, favor_precision=True, with_metadata=True
     )
     discussed = 2 * sum(len(b.text.split()) for b in whole.blocks if b.speaker) > whole.words
-    chosen = whole if discussed or found is None or isinstance(found, dict) else _main_text(found.body, whole)
+    chosen = whole if discussed or found is None else _main_text(found.body, whole)
     if not chosen.words:
         raise _empty(name)
-    return _document(name, chosen, found, written, url, site)
-
-
-def _parsed(html: str, name: str) -> Any:
-    tree = parse_html(html)
-    if tree is None:
-        raise _empty(name)
-    return tree
+    return _document(name, chosen, found or Document(), written, url, site)
 
 
 def _empty(name: str) -> SourceError:
     return SourceError(f"{name}: no readable text was found in this page.")
 
 
-def _document(
-    name: str, read: "_PageBlocks", found: Any, written: str, url: str = "", site: str = ""
-) -> SourceDocument:
+def _document(name: str, read: _PageBlocks, found: Any, written: str, url: str = "", site: str = "") -> SourceDocument:
     """Builds the document with trafilatura's metadata. Drops a date that `written` lacks, because trafilatura guessed
     such a date. site: the site's name at the end of the page's title; never the author."""
-    if found is None or isinstance(found, dict):
-        return document_of_blocks(name, read.blocks, {"url": url}, read.counts)
     names_site = site and (site == found.author or is_organisation(site))
     fields = {"title": title_unless_junk(found.title or ""), "url": found.url or url}
     fields["publisher"] = found.sitename or (site if names_site else "")
@@ -104,14 +100,6 @@ def _written(tree: Any) -> str:
     return " ".join(tree.xpath("//meta/@content | //time/@datetime | //script[@type='application/ld+json']/text()"))
 
 
-class _PageBlocks:
-    """The blocks of a page, their number of words, and counts of removed parts."""
-
-    def __init__(self, blocks: Sequence[Block], counts: Counter[str]) -> None:
-        self.blocks, self.counts = blocks, counts
-        self.words = sum(len(b.text.split()) for b in blocks)
-
-
 def read_whole_page(tree: Any) -> _PageBlocks:
     """Returns all blocks of the page except furniture. Removes non-text, such as images and note marks, from `tree`."""
     from lxml.etree import strip_elements
@@ -127,8 +115,7 @@ def read_whole_page(tree: Any) -> _PageBlocks:
 
 
 def _main_text(body: Any, whole: _PageBlocks) -> _PageBlocks:
-    """Returns the blocks of the extracted main text. If the extraction missed much of the page, returns the whole
-    page."""
+    """Returns the blocks of the extracted main text, or the whole page if the extraction missed much of it."""
     for element in body.iter():
         element.tag = (element.get("rend") or "h2") if element.tag == "head" else _HTML_OF.get(element.tag, element.tag)
     found = _PageBlocks(list(html_blocks(body)), Counter(whole.counts))

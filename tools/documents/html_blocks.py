@@ -83,8 +83,7 @@ def _flat_tag(tag: "re.Match[str]") -> str:
 
 
 def limit_tree(tree: Any) -> list[dict[str, Any]]:
-    """Removes invisible elements and everything beyond this module's limits. Shortens the page's JSON-LD in the tree,
-    and returns the short form."""
+    """Removes invisible parts and parts beyond the limits. Returns the page's JSON-LD, shortened."""
     items = schema_items(tree)
     for element in list(tree.iter(*_FURNITURE)):
         element.clear(keep_tail=True)
@@ -148,7 +147,9 @@ def html_blocks(element: Any, form: BlockForm = "paragraph") -> Iterator[Block]:
             yield from _text_blocks("".join(inline), form)
             inline = []
             who = child.get(SPEAKER_ATTRIBUTE, "")
-            yield from (replace(b, speaker=b.speaker or who) for b in _element_blocks(child, tag, form))
+            quoted = tag == "blockquote"
+            for block in _element_blocks(child, tag, form):
+                yield replace(block, speaker=block.speaker or who, quoted=block.quoted or quoted)
         else:
             inline.append(_marked_text(child))
         inline.append(child.tail or "")

@@ -112,8 +112,7 @@ def drop_note_mark(mark: Any) -> None:
 
 
 def is_note_mark(link: Any) -> bool:
-    """Whether a link is a note mark: a number or sign that is raised or in brackets, or whose class or role says
-    'reference'."""
+    """Whether a link is a note mark: a number or sign, raised, in brackets or with a class such as 'reference'."""
     text = "".join(link.itertext()).strip()
     if not text or not _NOTE_SIGN.fullmatch(text):
         return False

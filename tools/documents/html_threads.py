@@ -1,5 +1,4 @@
-"""Finds the author of each post on a page. A post is an element with one author's name, next to elements with other
-authors' names."""
+"""Finds the author of each post on a page: an element with one author's name, next to elements with others'."""
 
 import re
 from collections import defaultdict
@@ -74,8 +73,7 @@ def _posts(body: Any, sure: bool) -> _Posts:
 
 
 def _authors(body: Any, sure: bool) -> list[tuple[Any, str]]:
-    """Returns the elements that name a person. sure: the class must say 'author' or similar; otherwise a tag such as a
-    heading's also suffices."""
+    """Returns the elements that name a person. sure: their class says 'author'; else a heading's tag suffices, too."""
     kinds: defaultdict[Any, list[tuple[int, Any, str]]] = defaultdict(list)
     other = {element for element in body.iterdescendants("*") if _OTHER.search(_class_tag(element))}
     for place, element in enumerate(body.iter("*")):
@@ -165,8 +163,7 @@ def mark_quotation_speakers(post: Any) -> None:
 
 
 def _drop_in(element: Any, post: Any) -> None:
-    """Removes an element and the separators after the element, such as ' · '. If the element is the post itself, only
-    empties the element."""
+    """Removes an element and the separators after it, such as ' · '. Only empties the post itself."""
     element.tail = _TAIL.sub(" ", element.tail or "")
     if element is post:
         element[:], element.text = [], ""

@@ -103,23 +103,20 @@ class Ingester:
         collection: str,
         progress: Progress | None = None,
         report: IngestReport | None = None,
+        since: str = "",
     ) -> IngestReport:
-        """Stores new and changed documents as `store` does. Raises EncoderMismatchError if another encoder filled the
+        """Stores new and changed documents. since: the time (ISO, UTC) at which an interrupted ingest began; what it
+        has stored counts as stored, not as unchanged. Raises EncoderMismatchError if another encoder filled the
         collection."""
         report = report or IngestReport()
-        prepared = prepare(documents, self.known(collection), self._encoder, report)
+        prepared = prepare(documents, self.known(collection), self._encoder, report, since)
         return self.store(prepared, collection, progress, report)
 
     def store(
-        self,
-        prepared: Iterable[PreparedDocument],
-        collection: str,
-        progress: Progress | None = None,
-        report: IngestReport | None = None,
+        self, prepared: Iterable[PreparedDocument], collection: str, progress: Progress | None, report: IngestReport
     ) -> IngestReport:
         """Stores the documents in batches and indexes them. Stored batches survive an interruption, and documents that
         come again replace themselves. The first document creates the collection."""
-        report = report or IngestReport()
         for batch in passage_batches(prepared):
             self._store.put(self._store.ensure_collection(collection, self._encoder.name), batch)
             self._search.refresh()
@@ -141,11 +138,16 @@ class Ingester:
 
 
 def prepare(
-    documents: Iterable[SourceDocument], known: dict[str, KnownDocument], encoder: Encoder, report: IngestReport
+    documents: Iterable[SourceDocument],
+    known: dict[str, KnownDocument],
+    encoder: Encoder,
+    report: IngestReport,
+    since: str = "",
 ) -> Iterator[PreparedDocument]:
     """Yields new and changed documents with passages and vectors. Counts unchanged documents and records problems in
-    the report. known: the stored documents; prepared documents are added. Needs no store, so it runs on any machine."""
-    for batch in passage_batches(_changed(documents, known, report)):
+    the report. known: the stored documents; prepared documents are added. since: see `Ingester.ingest`. Needs no store,
+    so it runs on any machine."""
+    for batch in passage_batches(_changed(documents, known, report, since)):
         texts = [passage_text(d.source.title, p.text, p.section) for d in batch for p in d.passages]
         vectors, start = encode_each_once(encoder, texts), 0
         for made in batch:
@@ -155,9 +157,9 @@ def prepare(
 
 
 def _changed(
-    documents: Iterable[SourceDocument], known: dict[str, KnownDocument], report: IngestReport
+    documents: Iterable[SourceDocument], known: dict[str, KnownDocument], report: IngestReport, since: str
 ) -> Iterator[PreparedDocument]:
-    """Cuts new and changed documents into passages, still without vectors. Counts the unchanged documents."""
+    """Cuts new and changed documents into passages, still without vectors. Counts the documents that are stored."""
     taken: dict[str, str] = {}
     for document in documents:
         digest = content_hash(document)
@@ -167,7 +169,10 @@ def _changed(
         older = known.get(document.identity)
         if older is not None and older.content_hash == digest:
             document = replace(document, language=older.language)
-            report.unchanged += 1
+            if since and older.ingested_at >= since:
+                report.stored, report.passages = report.stored + 1, report.passages + len(cut_document(document))
+            else:
+                report.unchanged += 1
         elif (made := _cut(document, older is not None, report)) is not None:
             document = made.source
             yield made

@@ -56,7 +56,6 @@ def _author_name(author: Any) -> str:
 
 _USER_ID = re.compile(r"[UW](?:0[A-Z0-9]{1,11}|(?=[A-Z]*\d)[A-Z0-9]{8,10})")  # Slack's id of a user; no name
 _DEEPEST = 40  # nested objects and lists
-_NO_ROWS = "no rows. Rows are the objects of an array, or one object per line."
 
 
 def json_table(text: str, name: str, lines: bool) -> RowTable:
@@ -69,11 +68,15 @@ def json_table(text: str, name: str, lines: bool) -> RowTable:
     whole = None if lines and by_line else _parsed_json(text)
     if isinstance(whole, dict | list):
         if not (rows := thread_posts(whole) or _row_array(whole, name)) and whole != []:
-            raise SourceError(f"{name}: {_NO_ROWS}")
+            raise _without_rows(name)
         return RowTable(_row(said, n, f"{name}, row {n}") for n, said in enumerate(rows, start=1))
     if lines or by_line:
         return RowTable(_rows_by_line(text, name))
-    raise SourceError(f"{name}: {_NO_ROWS if whole is not None else 'not valid JSON.'}")
+    raise _without_rows(name) if whole is not None else SourceError(f"{name}: not valid JSON.")
+
+
+def _without_rows(name: str) -> SourceError:
+    return SourceError(f"{name}: no rows. Rows are the objects of an array, or one object per line.")
 
 
 def _parsed_json(text: str) -> Any:
@@ -146,7 +149,6 @@ def _leaves(said: Any, path: tuple[str, ...], depth: int = 0) -> Iterator[tuple[
 
 
 def _is_marked_text(said: Any) -> bool:
-    """Whether a list is one text: strings and, between them, objects for bold words and links, as in a chat's
-    export."""
+    """Whether a list is one text: strings and, between them, objects for bold words and links, as in chats."""
     marked = [each for each in said if not isinstance(each, str)] if isinstance(said, list) else []
     return 0 < len(marked) < len(said) and all(isinstance(e, dict) and isinstance(e.get("text"), str) for e in marked)

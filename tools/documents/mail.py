@@ -1,9 +1,9 @@
-"""Reads mail (.eml, .mbox, or saved as text). Each message, and each earlier message quoted in it, becomes a document
-of its writer."""
+"""Reads mail (.eml, .mbox, or saved as text). Each message, sent or quoted, becomes a document of its writer."""
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from email import message_from_bytes
 from email.headerregistry import HeaderRegistry
 from email.policy import EmailPolicy
@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from tools.dates import date_of_cell
-from tools.documents.document import ReaderNote, ReaderOutput, add_fields, decode_text, document_of_blocks, file_title
+from tools.documents.document import ReaderOutput, add_fields, decode_text, document_of_blocks, file_title
 from tools.documents.html import read_whole_page
 from tools.documents.html_blocks import parse_html
 from tools.documents.plain_text import text_blocks
 from tools.errors import SourceError
 from tools.passages import PROBABLY, Block
+from tools.translation import mark
 
 _DECODED = HeaderRegistry(use_default_map=False)  # headers as text: names stay as they are written
 _POLICY = EmailPolicy(header_factory=lambda name, value: _DECODED(name, value[:10_000]))
@@ -49,9 +50,20 @@ _DAY = re.compile(r"(?:(\d\d?)[ /-])?\b([A-Z][a-z]{2})[a-z.]*[ /-](?:(\d\d?)[a-z
 _FOOTER = re.compile(r"^(?:--|_{20,}(?=\n(?s:.{0,600}?)(?:unsubscri|://|\S@\S))) *$(?s:.{0,600})\Z", re.MULTILINE)
 _QUOTE_TAG = re.compile(r"<(/?)blockquote\b[^<>]{0,2000}>", re.IGNORECASE)
 _QUOTE_MARK = "\ue010"  # a private character; begins an HTML quotation, and with a slash ends it
+_LEVELS, _SUBJECT = re.compile(r"(?m)^(?: {0,2}>)+ ?"), re.compile(r"(?m)^[ >]*(?:Subject|Betreff): *(\S.{0,200})")
+_LEAST_FIELDS = 3  # of a header in a text
 _UNKNOWN_WRITER, _LONGEST = "somebody quoted by ", 1000
 
 _Writer = tuple[str, str]  # name and day (ISO)
+
+
+def holds_mail(text: str) -> bool:
+    """Whether a text contains the header of a forwarded message. 'From: Hill, To: Sea' may be a timetable."""
+    headers = (quote[0] for quote in _QUOTES.finditer(_LEVELS.sub("", text)))
+    fields = ((re.findall(_FIELD, header), header) for header in headers)
+    return any(
+        len(found) >= _LEAST_FIELDS and ("@" in header or {"Subject", "Betreff"} & {*found}) for found, header in fields
+    )
 
 
 def read_mail(path: Path, name: str, text: str = "") -> Iterator[ReaderOutput]:
@@ -59,6 +71,9 @@ def read_mail(path: Path, name: str, text: str = "") -> Iterator[ReaderOutput]:
     decoded text, if the caller has it."""
     with path.open("rb") as file:
         boxed = file.read(5) == b"From "
+    if text and not MAIL_START.match(text.lstrip()):  # a text around a forwarded message
+        subject = _SUBJECT.search(text)
+        text = f"Subject: {subject[1] if subject else file_title(name)}\n\n{text}"
     seen, messages = set[int](), _messages(path) if boxed else [text.lstrip().encode() or path.read_bytes()]
     for number, message in enumerate(messages, start=1):
         shown = f"{name}, message {number}" if boxed else name
@@ -96,8 +111,9 @@ def _documents(data: bytes, shown: str, seen: set[int]) -> list[ReaderOutput]:
         add_fields(fields, "header" if who == own else "quotation", author=who[0], date=who[1])
         if new:
             named = shown if who == own else ", ".join(filter(None, (shown, *who)))
-            found.append(document_of_blocks(named, new, fields, {} if found else counts, file_title(shown)))
-    return found or [ReaderNote(f"{shown}: holds no text.")]
+            made = document_of_blocks(named, new, fields, {} if found else counts, file_title(shown))
+            found.append(replace(made, kind=mark("e-mail")) if made.kind in ("letter", "unknown") else made)
+    return found or [f"{shown}: holds no text."]
 
 
 def _message_texts(part: Any, who: _Writer, counts: Counter[str]) -> Iterator[tuple[str, _Writer]]:
@@ -124,8 +140,7 @@ def _message_texts(part: Any, who: _Writer, counts: Counter[str]) -> Iterator[tu
 
 
 def _quoted_parts(text: str, own: _Writer) -> Iterator[tuple[_Writer, str]]:
-    """Yields the parts of a text with their writers. A quotation has marks ('>') or follows the header of the quoted
-    message."""
+    """Yields the parts of a text with their writers. Quotations have marks ('>') or follow a message's header."""
     writers, unknown = {0: own}, (_UNKNOWN_WRITER + (own[0] or "the sender"), "")
     depth, level, lines = 0, 0, list[tuple[int, str]]()
     for line in text.split("\n"):

@@ -9,7 +9,6 @@ from typing import Any
 
 from tools.documents.document import (
     COLUMN_FIELDS,
-    ReaderNote,
     ReaderOutput,
     add_fields,
     document_of_blocks,
@@ -18,7 +17,7 @@ from tools.documents.document import (
 )
 from tools.documents.html_blocks import html_blocks, parse_html
 from tools.documents.html_cleanup import remove_non_text
-from tools.documents.plain_text import separate_bylines, separate_records
+from tools.documents.plain_text import part_quotations, separate_bylines, separate_records
 from tools.passages import SourceDocument
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.*?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
@@ -48,7 +47,7 @@ def read_markdown(path: Path, name: str) -> Iterator[ReaderOutput]:
     found = read_decoded(path, name)
     document, problem = markdown_document(found.text, name, found.left_out)
     if problem:
-        yield ReaderNote(problem)
+        yield problem
     yield document
 
 
@@ -62,7 +61,8 @@ def markdown_document(text: str, name: str, left_out: Mapping[str, int] | None =
     counts = Counter(left_out or {})
     fields = _with_author_and_date(fields)
     counts["fields of front matter"] += len(fields.keys() - {*COLUMN_FIELDS, "provenance"})
-    html = _parser().render(_bounded(separate_records(_plain_obsidian(separate_bylines(text), counts))))
+    text = part_quotations(separate_records(_plain_obsidian(separate_bylines(text), counts)))
+    html = _parser().render(_bounded(text))
     blocks = []
     if html.strip():
         body = parse_html(f"<html><body>{html}</body></html>")
@@ -105,8 +105,7 @@ def _bounded(text: str) -> str:
 
 @cache
 def _parser() -> Any:
-    """Returns a parser of CommonMark with tables, footnotes, definition lists and task lists. Indented lines are
-    paragraphs, not code."""
+    """Returns a parser of CommonMark with tables, footnotes and lists of other kinds, but without indented code."""
     from markdown_it import MarkdownIt
     from mdit_py_plugins.deflist import deflist_plugin
     from mdit_py_plugins.footnote import footnote_plugin

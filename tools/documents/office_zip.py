@@ -52,8 +52,7 @@ class Package:
         return data
 
     def xml(self, part: str) -> Any:
-        """Returns a part's root element. Raises KeyError if the part is missing, lxml's SyntaxError if the part is
-        damaged."""
+        """Returns a part's root element. Raises KeyError for a missing part, lxml's SyntaxError for a damaged part."""
         root = _parse_xml(self.read(part))
         unwrap_alternatives(root)
         return root
@@ -77,27 +76,27 @@ class Package:
 
 
 @contextmanager
-def open_package(path: Path, name: str, what: str) -> Iterator[Package]:
-    """Opens a zip. what: the format's name with article ('a Word document'). Raises SourceError, at opening or during
-    parsing, for a file that is no zip, is damaged or unpacks to too many bytes."""
+def open_package(path: Path, name: str, what: str, *errors: type[Exception]) -> Iterator[Package]:
+    """Opens a zip. what: the format's name with article ('a Word document'). errors: what its library raises. Raises
+    SourceError, at opening or during parsing, for a file that is no zip, damaged, or too long unpacked."""
     import lzma
     import zlib
 
+    damaged: tuple[type[Exception], ...] = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError)
+    damaged += (LookupError, ValueError, *errors)
+    damaged += (SyntaxError, RuntimeError)  # lxml's errors are SyntaxErrors; a RuntimeError is a part with a password
     try:
         with path.open("rb") as file:
             if file.read(4) == _OLD_FORMAT:
-                how = "it has a password or an older format. Save it without a password in the format of its ending"
-                raise SourceError(f"{name}: this is not {what} in a readable form: {how}.")
+                reason = "it has a password or an older format. Save it without a password in the format of its ending"
+                raise SourceError(f"{name}: this is not {what} in a readable form: {reason}.")
         with zipfile.ZipFile(path) as zipped:
             much = f"more than {_MOST_XML:,} bytes of markup, or {_MOST_MARKS:,} tags in a part"
             too_much = SourceError(f"{name}: this is {what} with {much}. Split it.")
             if sum(part.file_size for part in zipped.infolist() if part.filename.lower().endswith(_XML)) > _MOST_XML:
                 raise too_much
             yield Package(zipped, too_much)
-    except (
-        *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, LookupError, ValueError),
-        *(SyntaxError, RuntimeError),  # lxml's errors are SyntaxErrors; a RuntimeError is a part with a password
-    ) as exc:
+    except damaged as exc:
         raise SourceError(f"{name}: this is not {what}, or a damaged one ({' '.join(str(exc).split())}).") from exc
 
 
@@ -145,8 +144,7 @@ def attribute(element: Any, name: str) -> str:
 
 
 def unwrap_alternatives(root: Any) -> None:
-    """Replaces each `mc:AlternateContent` by its first alternative with text. If no alternative has text, the first
-    counts."""
+    """Replaces each `mc:AlternateContent` by its first alternative with text, else by its first alternative."""
     for each in list(root.iter("{*}AlternateContent")):
         with_text = (way for way in each if next(way.iter("{*}t"), None) is not None)
         for inner in list(next(with_text, each[0] if len(each) else ())):

@@ -1,5 +1,4 @@
-"""Cuts documents into passages of about a hundred words. A passage ends at the end of a sentence. A passage keeps its
-section, page and speaker."""
+"""Cuts documents into passages of about a hundred words: whole sentences of one section, page and speaker."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,37 +9,34 @@ from tools.language.sentences import SENTENCE_END, clean_text, split_sentences
 from tools.limits import PASSAGE_WORDS
 from tools.passages import Block, PassageForm, PassageText, SourceDocument
 
-_LONGEST_SENTENCE = 60
 
-
-def cut_passages(text: str, words: int = PASSAGE_WORDS) -> list[str]:
-    """Returns passages of about `words` words that end with sentences. A sentence that is too long is cut at a word. A
-    rest of less than a quarter of a passage joins the previous passage. A line without a sentence end (a headline, a
-    list item) stays a line."""
+def cut_passages(text: str) -> list[str]:
+    """Returns passages of about PASSAGE_WORDS words that end with sentences. A sentence that is too long is cut at a
+    word. A rest of less than a quarter of a passage joins the previous passage. A line without a sentence end (a
+    headline, a list item) stays a line."""
     # Joins wrapped lines. An empty line or a sentence end still ends a line.
     joined = re.sub(r"(?<![.!?:;\n\"'”’)\]])\n(?=[a-z(])", " ", clean_text(text))
-    pieces = list(passage_pieces(joined, words))
-    return [join_pieces(pieces[first:end]) for first, end in pack_pieces(pieces, words)]
+    pieces = list(passage_pieces(joined))
+    return [join_pieces(pieces[first:end]) for first, end in pack_pieces(pieces)]
 
 
-def passage_pieces(text: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
+def passage_pieces(text: str) -> Iterator[str]:
     """Yields sentences, and parts of sentences that are too long. A piece without a sentence end gets a line end."""
     for sentence in split_sentences(text):
-        pieces = list(split_long_sentence(sentence, words))
+        pieces = list(split_long_sentence(sentence))
         if not SENTENCE_END.search(sentence):
             pieces[-1] += "\n"
         yield from pieces
 
 
-def pack_pieces(pieces: Sequence[str], words: int = PASSAGE_WORDS) -> list[tuple[int, int]]:
-    """Packs pieces into passages of about `words` words. Returns the index of each passage's first piece, and the index
-    after its last piece."""
+def pack_pieces(pieces: Sequence[str]) -> list[tuple[int, int]]:
+    """Packs pieces into passages. Returns the index of each passage's first piece, and the index after its last."""
     lengths = [len(piece.split()) for piece in pieces]
     starts: list[int] = []
     for i, length in enumerate(lengths):
-        if not starts or sum(lengths[starts[-1] : i]) + length / 2 > words:
+        if not starts or sum(lengths[starts[-1] : i]) + length / 2 > PASSAGE_WORDS:
             starts.append(i)
-    if len(starts) > 1 and sum(lengths[starts[-1] :]) < words / 4:
+    if len(starts) > 1 and sum(lengths[starts[-1] :]) < PASSAGE_WORDS / 4:
         starts.pop()
     return list(zip(starts, [*starts[1:], len(pieces)], strict=True)) if starts else []
 
@@ -49,11 +45,11 @@ def join_pieces(pieces: Sequence[str]) -> str:
     return " ".join(pieces).replace("\n ", "\n").rstrip()
 
 
-def split_long_sentence(sentence: str, words: int = PASSAGE_WORDS) -> Iterator[str]:
+def split_long_sentence(sentence: str) -> Iterator[str]:
     """Yields the sentence. If it is too long, yields its parts, cut between words."""
-    every, longest = sentence.split(), max(words, _LONGEST_SENTENCE)
-    for start in range(0, len(every), longest):
-        yield " ".join(every[start : start + longest])
+    words = sentence.split()
+    for start in range(0, len(words), PASSAGE_WORDS):
+        yield " ".join(words[start : start + PASSAGE_WORDS])
 
 
 BULLET = "-"  # unlike a round bullet, it lets sentencex find the sentences
@@ -83,8 +79,7 @@ def _block_passages(document: SourceDocument) -> list[PassageText]:
 
 
 def _placed_blocks(document: SourceDocument) -> Iterator[tuple[str, PassageForm, bool, int, str, Block]]:
-    """Yields every block except headings, after its section, its form, whether it is a note, its page and its
-    speaker."""
+    """Yields section, form, whether it is a note, page and speaker before each block that is no heading."""
     section = ""
     for block in document.blocks:
         if block.form == "heading":

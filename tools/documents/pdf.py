@@ -62,7 +62,7 @@ def pdf_document(file: Path | bytes, name: str, title: str = "", most_pages: int
     left_out = Counter({"pages after the last that is read": count - len(sheets)})
     readable = [sheet for sheet in sheets if sheet.is_readable]
     if not readable:
-        raise SourceError(f"{name}: {_no_text_reason(sheets)}. Run text recognition on it first.")
+        raise SourceError(f"{_no_text_reason(name, sheets)}. Run text recognition on it first.")
     blocks, counts = _page_blocks(readable)
     left_out += counts + Counter(
         {
@@ -79,12 +79,14 @@ def pdf_document(file: Path | bytes, name: str, title: str = "", most_pages: int
     return document_of_blocks(name, blocks, {}, left_out, title, {"place": "PDF metadata", **told})
 
 
-def _no_text_reason(sheets: Sequence[PdfPage]) -> str:
+def _no_text_reason(name: str, sheets: Sequence[PdfPage]) -> str:
     if any(sheet.unreadable for sheet in sheets):
-        return "the fonts of this PDF tell the shapes of its letters and not what they are, so it holds no text"
+        return (
+            f"{name}: the fonts of this PDF tell the shapes of its letters and not what they are, so it holds no text"
+        )
     if any(sheet.pictures for sheet in sheets):
-        return "this PDF is scanned: it holds no text, only images"
-    return "this PDF holds no text"
+        return f"{name}: this PDF is scanned: it holds no text, only images"
+    return f"{name}: this PDF holds no text"
 
 
 def _page_blocks(sheets: Sequence[PdfPage]) -> tuple[list[Block], Counter[str]]:
@@ -110,8 +112,7 @@ def _page_blocks(sheets: Sequence[PdfPage]) -> tuple[list[Block], Counter[str]]:
 def _without_margins(
     sheets: Sequence[PdfPage], body: float, left_out: Counter[str]
 ) -> Iterator[tuple[int, list[PdfLine]]]:
-    """Yields page numbers and lines. Removes lines of tables of contents, and lines that recur at page edges, unless a
-    page has no other lines."""
+    """Yields pages without lines of contents and lines that recur at page edges, unless no other line remains."""
     pages: defaultdict[tuple[str, bool], set[int]] = defaultdict(set)  # by the output of `_margin_text`
     for sheet in sheets:
         for line in sheet.lines:
@@ -133,8 +134,7 @@ def _without_margins(
 
 
 def _margin_text(sheet: PdfPage, line: PdfLine, body: float) -> tuple[str, bool] | None:
-    """Returns the words of a line in the margin, without numbers, and whether the line is at the top; None for other
-    lines."""
+    """Returns the words of a line at a page's edge, without numbers, and whether it is the top edge; else None."""
     depth = (line.base - sheet.top) / (sheet.bottom - sheet.top)
     # 'Chapter 2' in large letters is a heading.
     if _EDGE < depth < 1 - _EDGE or line.size > _LARGER * body or len(line.text) > _LONGEST_MARGIN:
@@ -143,8 +143,7 @@ def _margin_text(sheet: PdfPage, line: PdfLine, body: float) -> tuple[str, bool]
 
 
 def _line_groups(pages: Iterator[tuple[int, list[PdfLine]]], body: float) -> list[_LineGroup]:
-    """Groups lines into paragraphs, headings and tables. If a note, table or caption interrupts a paragraph, the
-    interrupting block follows the paragraph."""
+    """Groups lines into paragraphs, headings and tables. A note or table within a paragraph follows it."""
     made: list[_LineGroup] = []
     text: _LineGroup | None = None
     for page, lines in pages:
@@ -177,8 +176,7 @@ def _is_signature(lines: Sequence[PdfLine], i: int) -> bool:
 
 
 def _is_byline(lines: Sequence[PdfLine]) -> bool:
-    """Whether the last line, or the line above it, is a short line of the first page's head that names an author or a
-    day. Each such line becomes a block."""
+    """Whether the last line, or the one above, is short and names an author or a day. It becomes a block."""
     head = [line.text for line in lines[-2:] if len(lines) <= _SIGNED and lines[-1].text[:1].isupper()]
     told = [read_byline([Block(text)]) for text in head if len(text) <= _LONGEST_BYLINE and text[:1].isupper()]
     return any(each["author"] or each["date"] for each in told)

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from tools.dates import date_of_cell
+from tools.documents.author_lines import thread_title
 from tools.documents.bylines import has_sentence, is_byline, is_dateline, read_byline
 from tools.documents.document import document_of_blocks, file_title, read_decoded
 from tools.language.lexicon import is_word
@@ -35,8 +36,7 @@ def join_lines(lines: Iterable[str]) -> str:
 
 
 def _has_hyphen(first: str, second: str) -> bool:
-    """Whether 'first-second' keeps its hyphen: the lexicon has the hyphenated word, a capital follows, or the parts are
-    words but 'firstsecond' is not."""
+    """Whether the lexicon has 'first-second', a capital follows, or only the two parts are words."""
     if not second[0].islower() or (first.isupper() and len(first) > 1) or is_word(f"{first}-{second}"):
         return True
     return not is_word(first + second) and min(len(first), len(second)) > 2 and is_word(first) and is_word(second)
@@ -50,6 +50,7 @@ _SENTENCE_END = re.compile(r"[.!?;:,…][\"'”’)\]]*$")
 _GAP = re.compile(r"\S\s{3,}\S")
 _COLUMN = re.compile(r"\s?\|\s?|(?<=[^\s.!?:])\s{2,}")
 _QUOTED = re.compile(r"\s*(?:>\s?)+")
+_QUOTES = re.compile(r"\s*(?:[\[\d][^<>]{5,80}: ?)?>")  # also after a post's time and writer
 _LONGEST_TITLE = 14  # words
 _HEAD, _WIDEST = 20, 160  # most lines of a head or signature; most characters of such a line
 _SHORTEST_RULE, _SLOPPY = 3, 4  # characters: shortest underline; largest difference to the heading's length
@@ -79,20 +80,18 @@ def text_document(text: str, name: str, left_out: Mapping[str, int] | None = Non
     counts = Counter(left_out or {})
     text = separate_bylines(text)
     blocks = text_blocks(text, counts)
-    if blocks and is_organisation(blocks[0].text) and _begins_with_title(text.lstrip().partition("\n")[2], blocks[1:]):
-        blocks[1] = replace(blocks[1], form="heading", level=1)  # the title is below the organisation's name
-        return document_of_blocks(name, blocks, {"title": blocks[1].text}, counts)
-    above = int(len(blocks) > 1 and is_dateline(blocks[0].text))
-    body = text.lstrip().partition("\n")[2] if above else text
-    if _begins_with_title(body, blocks[above:]):
-        blocks[above] = replace(blocks[above], form="heading", level=1)
-        return document_of_blocks(name, blocks, {"title": blocks[above].text}, counts)
+    first, below = blocks[0].text if blocks else "", text.lstrip().partition("\n")[2]
+    if title := thread_title(blocks):
+        return document_of_blocks(name, blocks, {"title": title}, counts)
+    for at in (1,) if is_dateline(first) else (1, 0) if is_organisation(first) else (0,):  # the title may be below both
+        if _begins_with_title(below if at else text, blocks[at:]):
+            blocks[at] = replace(blocks[at], form="heading", level=1)
+            return document_of_blocks(name, blocks, {"title": blocks[at].text}, counts)
     return document_of_blocks(name, blocks, {"title": file_title(name)}, counts)
 
 
 def separate_bylines(text: str) -> str:
-    """Puts empty lines around each byline in the head and around each name below a closing, so that each byline and
-    name becomes a block."""
+    """Puts empty lines around each byline in the head and each name below a closing, to make them blocks."""
     lines = text.split("\n")
     closing = max((i for i, line in enumerate(lines) if pattern("CLOSING").fullmatch(line)), default=len(lines))
     begun = next((i for i, line in enumerate(lines) if has_sentence(line)), len(lines))
@@ -105,8 +104,7 @@ def separate_bylines(text: str) -> str:
 
 
 def _begins_with_title(text: str, blocks: Sequence[Block]) -> bool:
-    """Whether the first line is a title. A title is short, is no sentence, date or author, and has an empty line or a
-    byline below."""
+    """Whether the first line is short, no sentence, date or author, and above an empty line or a byline."""
     first, *below = (" ".join(line.split()) for line in text.lstrip().split("\n", 4)[:4])
     if len(blocks) < 2 or blocks[0].text != first or len(first.split()) > _LONGEST_TITLE:
         return False
@@ -118,9 +116,9 @@ def _begins_with_title(text: str, blocks: Sequence[Block]) -> bool:
 
 def text_blocks(text: str, left_out: Counter[str]) -> list[Block]:
     """Returns the blocks of a text. Counts removed parts in `left_out`."""
-    text = separate_records(_without_running_lines(text.expandtabs(8), left_out))
+    text = part_quotations(separate_records(_without_running_lines(text.expandtabs(8), left_out)))
     lines = _without_line_numbers([line.rstrip() for line in text.split("\n")], left_out)
-    return [block for chunk in _paragraphs(lines) for block in _paragraph_blocks(chunk)]
+    return [replace(b, quoted=quoted) for chunk, quoted in _paragraphs(lines) for b in _paragraph_blocks(chunk)]
 
 
 def _without_line_numbers(lines: list[str], left_out: Counter[str]) -> list[str]:
@@ -169,15 +167,31 @@ def _line_shape(line: str) -> str:
     return re.sub(r"\d+|\b[ivxlc]+\b", "#", " ".join(line.split()))
 
 
-def _paragraphs(lines: Sequence[str]) -> Iterator[list[str]]:
-    """Yields paragraphs: the lines between empty lines, without the marks ('>') of quoted mail."""
+def part_quotations(text: str) -> str:
+    """Puts an empty line between quoted lines ('> …') and others, unless a sentence goes on: mail programs and people
+    wrap quoted lines without a mark."""
+    lines = text.split("\n")
+    found = lines[:1]
+    for before, line in pairwise(lines):
+        bare, changes = _QUOTED.sub("", line), bool(_QUOTES.match(line)) != bool(_QUOTES.match(before))
+        goes_on = bare.lstrip()[:1].islower() and not _SENTENCE_END.search(before)
+        found += ["", line] if changes and before.strip() and bare.strip() and not goes_on else [line]
+    return "\n".join(found)
+
+
+def _paragraphs(lines: Sequence[str]) -> Iterator[tuple[list[str], bool]]:
+    """Yields paragraphs, the lines between empty lines, without the marks ('>') of quoted lines; and whether the first
+    line has a mark."""
     chunk: list[str] = []
+    quoted = False
     for line in (*lines, ""):
-        bare = _QUOTED.sub("", line) if line.lstrip().startswith(">") else line
+        marked = line.lstrip().startswith(">")
+        bare = _QUOTED.sub("", line) if marked else line
         if bare.strip():
+            quoted = quoted if chunk else marked
             chunk.append(bare)
         elif chunk:
-            yield chunk
+            yield chunk, quoted
             chunk = []
 
 
@@ -261,8 +275,7 @@ def _turn_starts(lines: Sequence[str]) -> list[int]:
 
 
 def _is_wrapped(lines: Sequence[str]) -> bool:
-    """Whether most lines end because the next word had no room, unlike in verses and lists, whose lines begin with
-    capitals."""
+    """Whether most lines end where the next word had no room. Lines of verses and lists begin with capitals."""
     indent = min(len(line) - len(line.lstrip()) for line in lines)
     margin = max(map(len, lines)) - indent
     pairs = list(pairwise(lines))

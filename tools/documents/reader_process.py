@@ -1,5 +1,5 @@
 """The reader process: parses files one after the other, each within its own limits. `tools.documents.sandbox` runs
-`python -m tools.documents.reader_process`. `tools.web.child` does the same for pages. A request is one line of JSON on
+`python -m tools.documents.reader_process`. `tools.web.pages` does the same for pages. A request is one line of JSON on
 stdin. Outputs are lines of JSON on stdout. The last line has the key `end`."""
 
 import json
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from tools.documents.document import ColumnNames, ReaderOutput, output_to_json, unexpected_failure
+from tools.documents.document import ColumnNames, ReaderOutput, output_to_json
 from tools.documents.readers import read_file
 from tools.errors import ReaderFailedError, SourceError
 
@@ -46,9 +46,10 @@ def _answer(out: IO[bytes], read: Callable[[dict[str, Any]], Iterator[ReaderOutp
     except MemoryError:
         return {"memory": True}
     except Exception as exc:  # noqa: BLE001  # reported; the next file is read
-        told = unexpected_failure(request["name"], exc)
-        told.__cause__ = exc
-        return _error_to_json(told)
+        told = f"{request['name']}: its reader failed unexpectedly ({type(exc).__name__}). Please report this, "
+        failed = ReaderFailedError(f"{told}with the file if possible. Saving it in another format may help.")
+        failed.__cause__ = exc
+        return _error_to_json(failed)
     return {}
 
 
@@ -64,8 +65,7 @@ def _write_line(out: IO[bytes], told: dict[str, Any]) -> None:
 
 
 def _read_requests(requests: IO[bytes], taken: "queue.SimpleQueue[dict[str, Any]]") -> None:
-    """Queues requests. Stdin ends when the parent process has ended. This process then kills itself and its
-    children."""
+    """Queues requests. When stdin ends, the parent has ended: kills this process and its children."""
     for line in requests:
         taken.put(json.loads(line))
     if os.getpgrp() == os.getpid():
@@ -74,8 +74,7 @@ def _read_requests(requests: IO[bytes], taken: "queue.SimpleQueue[dict[str, Any]
 
 
 def _memory_in_use() -> int:
-    """Returns the bytes of this process's data; 0 if /proc is missing. The next file can use only the rest of the
-    memory limit."""
+    """Returns the bytes of this process's data, which the next file cannot use; 0 without /proc."""
     try:
         pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[5]
     except OSError:  # not Linux

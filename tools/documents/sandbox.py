@@ -13,7 +13,6 @@ import subprocess
 import sys
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tools.disk import ROOT
-from tools.documents.document import GUESSED_COLUMNS, ColumnNames, ReaderNote, ReaderOutput, output_from_json
+from tools.documents.document import GUESSED_COLUMNS, ColumnNames, ReaderOutput, output_from_json
 from tools.errors import ReaderFailedError, SourceError
 from tools.models.worker import lower_priority
 from tools.passages import SourceDocument
@@ -61,8 +60,9 @@ DEFAULT_LIMITS = ReaderLimits()
 
 T = TypeVar("T")
 IsCancelled = Callable[[], bool]  # such as an event's `is_set`; called ten times a second. `bool()` is always False
-_POOLS: "weakref.WeakSet[ReaderPool]" = weakref.WeakSet()
+_PROCESSES: "set[_ReaderProcess]" = set()  # those that run
 _START_SECONDS = 60.0  # time for a process to load its modules
+_END_SECONDS = 5.0  # longest wait for a killed process
 _WALL_CLOCK_FACTOR = 3.0  # wall-clock seconds per second of processor time
 _PIPE_BYTES = 1 << 20
 _NO_START = "cannot be read, because the reader process does not start"
@@ -98,9 +98,9 @@ def read_in_process(
     for each in FILE_READERS.read(request, name, own, is_cancelled):
         if isinstance(each, SourceDocument):
             yield each
-        elif isinstance(each, ReaderNote):
+        elif isinstance(each, str):
             if tell:
-                tell(each.text)
+                tell(each)
         elif skip is None:
             raise each
         else:
@@ -110,8 +110,8 @@ def read_in_process(
 @atexit.register
 def stop_readers() -> None:
     """Ends all reader processes. Files that are being parsed fail."""
-    for readers in list(_POOLS):
-        readers.close()
+    for process in list(_PROCESSES):
+        process.kill()
 
 
 class ReaderPool:
@@ -121,10 +121,8 @@ class ReaderPool:
         self._module = module
         self._threads = ThreadPoolExecutor(at_once, module, lower_priority)
         self._turns: queue.LifoQueue[_ReaderProcess | None] = queue.LifoQueue()  # idle processes; None: start one
-        self._reading: set[_ReaderProcess] = set()
         for _ in range(at_once):
             self._turns.put(None)
-        _POOLS.add(self)
 
     def start(self) -> None:
         """Starts a process before the first file arrives, if no process is idle."""
@@ -155,32 +153,15 @@ class ReaderPool:
             except OSError as exc:
                 why = f"{_NO_START} ({exc.strerror or exc}). Try again once this machine has less to do."
                 raise SourceError(f"{name}: {why}") from exc
-            self._reading.add(process)
             yield from process.outputs(request, name, limits, is_cancelled)
         finally:
-            if process is not None:
-                self._reading.discard(process)
-                process = process.reusable()
-            self._turns.put(process)
+            self._turns.put(process and process.reusable())
 
     def _turn(self, is_cancelled: IsCancelled) -> "_ReaderProcess | None":
         while not is_cancelled():
             with suppress(queue.Empty):
                 return self._turns.get(timeout=_POLL_SECONDS)
         raise ReadingCancelledError
-
-    def close(self) -> None:
-        """Ends all processes. Files that are being parsed fail."""
-        waiting: list[_ReaderProcess | None] = []
-        with suppress(queue.Empty):
-            while True:
-                waiting.append(self._turns.get_nowait())
-        for process in waiting:
-            if process is not None:
-                process.end()
-            self._turns.put(None)
-        for process in list(self._reading):
-            process.kill()
 
 
 class _ReaderProcess:
@@ -199,6 +180,7 @@ class _ReaderProcess:
             env={**handed_on, **_ENVIRONMENT},
             process_group=0,
         )
+        _PROCESSES.add(self)
         self._rest = b""
         self._serves_again = True
         self._start_seconds = _START_SECONDS
@@ -276,22 +258,23 @@ class _ReaderProcess:
         raise ReadingCancelledError
 
     def kill(self) -> None:
-        """Kills the process and its children."""
+        """Kills the process and its children, and waits for the process's end."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):  # a process in the kernel's hands does not end at once
+            self._process.wait(_END_SECONDS)
+        _PROCESSES.discard(self)
 
     def _status(self) -> int:
         """Returns the exit status of an ended process, or the negative number of the signal that ended the process."""
-        try:
+        with suppress(subprocess.TimeoutExpired):
             return self._process.wait(1.0)
-        except subprocess.TimeoutExpired:  # the process closed its output but still runs
-            self.kill()
-            return self._process.wait()
+        self.kill()  # the process closed its output but still runs
+        return self._process.wait()
 
     def end(self) -> None:
         """Kills the process and closes its pipes."""
         self.kill()
-        self._process.wait()
         for pipe in (self._process.stdin, self._process.stdout):
             with suppress(OSError):  # closing may fail because of unread input
                 assert pipe

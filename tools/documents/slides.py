@@ -1,8 +1,7 @@
-"""Parses PowerPoint presentations (.pptx). Slides become pages, titles become headings, and speaker notes become
-notes."""
+"""Parses PowerPoint presentations (.pptx). Slides become pages, titles headings, and speaker notes notes."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,13 +19,10 @@ def read_pptx(path: Path, name: str) -> Iterator[SourceDocument]:
     from pptx.exc import PythonPptxError
 
     left_out: Counter[str] = Counter()
-    with open_package(path, name, "a PowerPoint presentation") as package:
+    with open_package(path, name, "a PowerPoint presentation", PythonPptxError, AttributeError, TypeError) as package:
         if _STRICT in package.read("_rels/.rels"):
             raise ValueError("it is of the strict form, save it as a usual presentation and ingest that")
-        try:
-            blocks = list(_blocks(Presentation(str(path)), left_out))
-        except (PythonPptxError, AttributeError, TypeError) as exc:  # python-pptx raises them for damaged files
-            raise ValueError(str(exc)) from exc
+        blocks = list(_blocks(Presentation(str(path)), left_out))
         properties = package.properties()
     yield document_of_blocks(name, blocks, {}, left_out, file_title(name), properties)
 
@@ -54,10 +50,8 @@ def _shapes(shapes: Iterable[Any], left_out: Counter[str]) -> Iterator[Block]:
             left_out["images"] += 1
         elif name == "graphicFrame" and shape.has_table:
             yield from _table(shape.table)
-        elif name == "graphicFrame" and shape.has_chart:
-            yield from _chart(shape.chart)
         elif name == "graphicFrame":
-            left_out["embedded objects and diagrams"] += 1
+            left_out["charts" if shape.has_chart else "embedded objects and diagrams"] += 1
         elif shape.has_text_frame:
             yield from _text(shape, left_out)
 
@@ -85,29 +79,9 @@ def _form(paragraph: Any, place: str) -> BlockForm:
 
 def _table(table: Any) -> Iterator[Block]:
     above: dict[int, str] = {}  # the last cell of each column; repeats merged cells in each row
-    rows = []
+    rows: list[str] = []
     for row in table.rows:
         cells = [(at, cell) for at, cell in enumerate(row.cells) if not cell._tc.hMerge]
         above |= {at: " ".join(cell.text.split()) for at, cell in cells if not cell._tc.vMerge}
-        rows.append([above.get(at, "") for at, _ in cells])
-    yield from _rows(rows)
-
-
-def _rows(rows: Iterable[Sequence[str]]) -> Iterator[Block]:
-    if said := [" | ".join(row) for row in rows if any(row)]:
-        yield Block("\n".join(said), "table")
-
-
-def _chart(chart: Any) -> Iterator[Block]:
-    """Yields the chart's title, and its values by category."""
-    if chart.has_title and chart.chart_title.has_text_frame:
-        yield Block(" ".join(chart.chart_title.text_frame.text.split()), "caption")
-    for plot in chart.plots:
-        series = [(one.name, [_rounded(value) for value in one.values]) for one in plot.series]
-        categories = [str(category) for category in plot.categories]
-        values = ([said, *(of[at] for _, of in series if at < len(of))] for at, said in enumerate(categories))
-        yield from _rows([["", *(name for name, _ in series)], *values])
-
-
-def _rounded(value: float | None) -> str:
-    return "" if value is None else f"{value:.10g}"
+        rows.append(" | ".join(above.get(at, "") for at, _ in cells))
+    yield Block("\n".join(row for row in rows if row.strip(" |")), "table")

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
+from tools.documents.author_lines import find_posts, is_thread
 from tools.documents.bylines import below_closing, has_sentence, is_dateline, is_minutes
 from tools.language.lexicon import is_name, is_word
 from tools.language.person_names import (
@@ -19,13 +20,15 @@ from tools.language.person_names import (
     is_person,
     is_surely_person,
     may_be_name,
+    name_in_label,
     name_with_label,
     ordinary_case,
     pattern,
+    people_listed,
     source,
     without_leading_words,
 )
-from tools.language.reported_speech import INTERVIEWER, UNNAMED, speaker_in_clause
+from tools.language.reported_speech import INTERVIEWER, UNNAMED, minutes_sentences, speaker_in_clause
 from tools.language.sentences import split_sentences
 from tools.passages import PROBABLY, Block
 
@@ -34,7 +37,6 @@ from tools.passages import PROBABLY, Block
 SHORT_BLOCK = 140  # most characters of a block that may contain only a name and a time
 _BLOCKS, _SEARCHED, _MOST_NAMES = 4_000, 400_000, 200  # most blocks, characters and compared names per document
 _FREE_SHAPES = ("chat", "stamp", "quoted", "signed", "initials")  # shapes whose labels need not be personal names
-_LABEL_SIGNS = " ~@*#<>•·–—-|,:\u200e"  # signs around a label
 
 
 class SpeakerTag(NamedTuple):
@@ -50,12 +52,14 @@ Tags = Sequence[SpeakerTag | None]
 
 
 def find_speaker_tags(blocks: Sequence[Block], sides: Mapping[str, str], names: SpeakerNames) -> Tags:
-    """Returns each block's tag or None. A tag without a name ends the previous turn. sides: the output of
-    `_interview_sides`."""
+    """Returns each block's tag or None. A tag without a name ends a turn. sides: of `_interview_sides`."""
     signed = below_closing(blocks)
     letter = len(blocks) - (0 if any(has_sentence(b.text) for b in signed) else len(signed))
     read = [_candidate_tag(block, after, names) for block, after in zip_longest(blocks[:letter], blocks[1:letter])]
     read += [None] * (len(blocks) - letter)
+    if posts := find_posts(blocks):
+        named = {i: SpeakerTag(post.who, post.said, "post" if post.said else "stamp") for i, post in posts.items()}
+        return [named.get(i, tag) for i, tag in enumerate(_confirmed(blocks, read, names))]
     return _interview_tags(blocks, read, _confirmed(blocks, read, names), sides)
 
 
@@ -84,8 +88,7 @@ def transcript_turns(block: Block, left_out: Counter[str]) -> Iterator[Block]:
 
 
 def _numbered_lines(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Returns the turns of a transcript whose lines are numbered. Leaves out the numbers. Returns an empty list for
-    other blocks."""
+    """Returns the turns of a transcript with numbered lines, without the numbers; [] for other blocks."""
     numbers = [row[0] if len(row) == 2 else "" for row in rows]
     counted = len(rows) > 2 and all(
         n.isdecimal() and len(n) < 5 and n in ("1", str(int(before) + 1)) for before, n in pairwise(["0", *numbers])
@@ -103,7 +106,7 @@ def _numbered_lines(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _names_somebody(cell: str) -> bool:
-    who = _label(cell)
+    who = name_in_label(cell)
     return any(map(str.isalpha, cell)) and (may_be_name(who) or is_handle(who) or is_numbered(who))
 
 
@@ -114,15 +117,20 @@ def _candidate_tag(block: Block, after: Block | None, names: SpeakerNames) -> Sp
     if unsaid or pattern("STAMP").fullmatch(text):
         return None
     if short and after and pattern("STAMP").fullmatch(after.text):
-        return SpeakerTag(_label(text), "", "stamp")
+        return SpeakerTag(name_in_label(text), "", "stamp")
     lead, rest = text[: block.bold].strip(), text[block.bold :].strip()
-    if lead[-1:] not in ".:" and rest[:1].isalnum() and not rest[0].islower() and may_be_name(who := _label(lead)):
+    if (
+        lead[-1:] not in ".:"
+        and rest[:1].isalnum()
+        and not rest[0].islower()
+        and may_be_name(who := name_in_label(lead))
+    ):
         return SpeakerTag(who, pattern("TIMED").sub("", rest), "bold")
     above = ("quoted", "stamp") if short else ()
     for shape in above if block.form == "heading" else ("signed", "chat", *above, "initials", "marked"):
         if (found := pattern(shape).fullmatch(text)) and (tag := _tag_of_match(found, shape, names)):
             return tag
-    alone = short and text[0] not in "—–-" and not pattern("SENTENCE").search(text) and _label(text)
+    alone = short and text[0] not in "—–-" and not pattern("SENTENCE").search(text) and name_in_label(text)
     bearer = pattern("BEARER").search(text) if alone and not is_surely_person(alone) else None
     return SpeakerTag(bearer["who"] if bearer else alone, "", "alone") if alone else None
 
@@ -131,7 +139,7 @@ def _tag_of_match(found: re.Match[str], shape: str, names: SpeakerNames) -> Spea
     """Returns the tag for a pattern's match, if the label suits the shape."""
     told = found.groupdict(default="")
     said, more = told.get("said", ""), told.get("more", "")
-    who = _label(next(filter(None, map(told.get, ("who", "nick", "by", "field", "numbered"))), found[0]))
+    who = name_in_label(next(filter(None, map(told.get, ("who", "nick", "by", "field", "numbered"))), found[0]))
     if shape == "chat":
         return SpeakerTag((told["who"] or told["nick"]).strip(" ~@+"), said, shape)
     if (shape == "initials" and not _is_explained(who, names)) or (shape == "stamp" and not is_handle(who)):
@@ -142,27 +150,10 @@ def _tag_of_match(found: re.Match[str], shape: str, names: SpeakerNames) -> Spea
         who = more
     if shape == "marked":
         brief = len(said) <= SHORT_BLOCK and len(said.split()) < 9 and not pattern("SENTENCE").search(said)
-        if brief and is_surely_person(_label(said)):
+        if brief and is_surely_person(name_in_label(said)):
             return None  # 'Chair: Una Roe'
         shape = "quoting" if told["who"].endswith(" wrote") else "timed" if told["when"] else told["mark"].strip()
     return SpeakerTag(who, said, shape) if who else None
-
-
-def _label(text: str) -> str:
-    """Returns the name in a label without signs, roles, times and post counts."""
-    who, member = pattern("MEMBER").subn("", text.strip(_LABEL_SIGNS))
-    if member and " " in who and not is_name(last := who.split()[-1]) and is_word(last):  # a member's rank
-        who = who.rpartition(" ")[0]
-    for _ in range(5):
-        before, who = who, pattern("AFTER_LABEL").sub("", who).rstrip(_LABEL_SIGNS)
-        if who == before:
-            break
-    who = pattern("BEFORE_LABEL").sub("", who)
-    first, *rest = pattern("PARTED").split(who, 1)
-    if rest and (first.isdigit() or is_numbered(first)):  # 'Response 3 – Una Roe, pilot'
-        first, *rest = pattern("PARTED").split(rest[0], 1)
-        who = first
-    return first if is_surely_person(first) or (rest and not rest[0][:1].isupper()) else who
 
 
 def _label_fits_shape(tag: SpeakerTag, count: int, names: SpeakerNames) -> bool:
@@ -180,6 +171,19 @@ def _label_fits_shape(tag: SpeakerTag, count: int, names: SpeakerNames) -> bool:
     return not pattern("NO_SPEAKER").fullmatch(who) and (_is_known(who, names) or (not odd and (named or recurs)))
 
 
+def _askers(tags: Tags, names: SpeakerNames) -> set[SpeakerTag]:
+    """Returns labels that ask and alternate with one person's label. Such a label may name a newspaper."""
+    asked = Counter(tag._replace(said="") for tag in tags if tag and "?" in tag.said)
+    counts = Counter(tag._replace(said="") for tag in tags if tag and tag.said)
+    found = set[SpeakerTag]()
+    for shape in {tag.shape for tag in asked}:
+        pair = [tag for tag, count in counts.items() if count > 1 and tag.shape == shape]
+        asks = [tag for tag in pair if asked[tag] * 2 >= counts[tag]]
+        if len(pair) == 2 and len(asks) == 1 and all(_is_known(tag.who, names) for tag in pair if tag not in asks):
+            found.update(asks)
+    return {tag for tag in found if tag.who[:1].isupper() and not pattern("NO_SPEAKER").fullmatch(tag.who)}
+
+
 def _is_known(who: str, names: SpeakerNames) -> bool:
     """Whether the label itself, or the document's text, shows that the label names a person."""
     return is_surely_person(who) or (who[:1].isupper() and " " not in who and _is_explained(who, names))
@@ -195,6 +199,7 @@ def _confirmed(blocks: Sequence[Block], tags: Tags, names: SpeakerNames) -> list
     """Returns the tags whose shape is confirmed: the labels and the text after them show that people speak."""
     counts = Counter(tag._replace(said="") for tag in tags if tag)
     fit = {tag for tag, count in counts.items() if _label_fits_shape(tag, count, names)}
+    fit |= _askers(tags, names)
     kept = [tag if tag and tag._replace(said="") in fit else None for tag in tags]
     turns: dict[str, list[tuple[str, str]]] = {}
     for i, tag in enumerate(kept):
@@ -264,14 +269,14 @@ def _interview_tags(blocks: Sequence[Block], read: Tags, tags: Tags, known: Mapp
     labelled = {i: tag for i, tag in enumerate(read) if tag and tag.said and may_be_name(tag.who)}
     sides = _sides(answered, labelled, who or UNNAMED) | _sides({i for i in asked if i >= begin}, labelled, by)
     for i in set() if bold else {i for i in range(begin, max(asked)) if plain[i]} - sides.keys():
-        sides[i] = PROBABLY + who if who and pattern("OF_SELF").search(blocks[i].text) else UNNAMED  # may be a question
+        likely = PROBABLY + who if who and pattern("OF_SELF").search(blocks[i].text) else UNNAMED  # may be a question
+        sides[i] = labelled[i].who if i in labelled else likely
     said = {i: labelled[i].said if i in labelled else blocks[i].text for i in sides}
     return [SpeakerTag(sides[i], said[i], "asked") if i in sides else tag for i, tag in enumerate(tags)]
 
 
 def _interview_sides(title: str, author: str, blocks: Sequence[Block], names: SpeakerNames) -> dict[str, str]:
-    """Returns who asks ('Q') and who answers ('A') according to the title, the author and the text above the first
-    question; '' if doubtful."""
+    """Returns who asks ('Q') and who answers ('A') by title, author and text above the first question, or ''."""
     first = next((i for i, b in enumerate(blocks) if i and b.text.endswith("?")), 0)
     lead = [title, *(b.text for b in blocks[: min(first, _LONGEST_LEAD)])]
     bylines = [pattern("BYLINE").search(text) if len(text) < SHORT_BLOCK else None for text in lead]
@@ -305,8 +310,7 @@ def _is_among(name: str, people: Iterable[str]) -> bool:
 
 
 def _sides(places: set[int], labelled: dict[int, SpeakerTag], who: str) -> dict[int, str]:
-    """Returns the speaker of each question or answer. If a question or answer after the first has a label, the speakers
-    of those without a label are uncertain."""
+    """Returns who speaks each question or answer. It is uncertain without a label if a later one has a label."""
     sure = not any(i in labelled for i in sorted(places)[1:])
     found = {}
     for i in sorted(places):
@@ -319,7 +323,10 @@ def _sides(places: set[int], labelled: dict[int, SpeakerTag], who: str) -> dict[
 
 _LONGEST_LEAD = 6  # blocks above the first question of an interview
 _COMPARED_POSTS, _SHORTEST_QUOTATION = 40, 12  # most earlier blocks compared with a post; shortest quotation
+_MOST_ABOVE = 12  # blocks above the first item of minutes
 _LEAST_SIGNED = 2  # fewest blocks with their writers' names
+_POST_SHAPES = ("chat", "stamp", "quoted", "quoting")  # shapes whose labels give a time
+_DETAIL = re.compile(r"[^\W\d_]{2,}")
 _MOST_SILENT_BLOCKS = 3  # most blocks of a turn without a sign of speech
 
 
@@ -334,6 +341,8 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str], title: str = 
     if lettered == blocks:
         sides = _interview_sides(title, author, blocks, names)
         tags = find_speaker_tags(blocks, sides, names)
+        asker = next((tag.who for tag in _askers(tags, names)), "")
+        sides = sides | {"Q": sides["Q"] or asker} if sides["A"] else sides
         tracker = _TurnTracker(tags, sides, names, left_out, minutes)
         lettered = list(tracker.spoken(blocks)) if any(tags) else blocks
     blocks = _speakers_of_quotations(_speakers_of_headings(lettered))
@@ -365,25 +374,46 @@ def _speakers_of_mail_thread(blocks: Sequence[Block]) -> Iterator[Block]:
 
 
 def _speakers_of_signed_posts(blocks: list[Block]) -> list[Block]:
-    """Assigns each post to the name that ends the post together with a time, as on a wiki's talk page. Does nothing if
-    only one post is signed."""
-    ends = [pattern("SIGNED_AT").search(b.text) if b.form in ("paragraph", "item") else None for b in blocks]
-    if sum(bool(end and is_handle(end["who"])) for end in ends) < _LEAST_SIGNED:
+    """Gives posts that end with a name and a time, as on a wiki's talk page, to their writers, if several do."""
+    found = (pattern("SIGNED_AT").search(b.text) if b.form in ("paragraph", "item") else None for b in blocks)
+    ends = [end if end and is_handle(end["who"]) else None for end in found]
+    if sum(map(bool, ends)) < _LEAST_SIGNED:
         return blocks
     return [
         replace(block, text=block.text[: end.start()].rstrip(), speaker=end["who"], bold=0)
-        if end and is_handle(end["who"]) and end.start() and not block.speaker
+        if end and end.start() and not block.speaker
         else block
         for block, end in zip(blocks, ends, strict=True)
     ]
 
 
 def _inline_label(labels: Iterable[str]) -> re.Pattern[str]:
-    """Returns a pattern that finds a label after a sentence ('We pay. Cllr Roe: We do.'). The label is known, or a name
-    with a title."""
+    """Returns a pattern for a known or titled label after a sentence ('We pay. Cllr Roe: We do.')."""
     known = [re.escape(label) for label in sorted(labels, key=len, reverse=True)[:_MOST_NAMES]]
     titled = rf"{source('TITLES')}(?:{source('WORD')} ?){{1,3}}"
     return re.compile(rf"(?<=[.!?”\"’]) ({'|'.join([*known, titled])}): (?=\S)")
+
+
+def _detailed_label(block: Block, tag: SpeakerTag, speaker: str) -> Iterator[Block]:
+    """Yields the label as a line above the turn if it has more words than the speaker's name: 'Una Roe (Greens)'. The
+    line has no final mark, because sentences with a final mark may be quoted."""
+    if tag.shape in (*_POST_SHAPES, "signed") or not block.text.endswith(tag.said):
+        return
+    label = block.text.removesuffix(tag.said).strip(" *:.–—-")
+    if _has_details(label, tag.who, speaker):
+        yield replace(block, text=label, speaker=speaker, form="paragraph", level=0, bold=0)
+
+
+def _has_details(label: str, *names: str) -> bool:
+    """Whether a label has words besides the names, times and verbs such as 'said'."""
+    rest = pattern("POSTED").sub(" ", pattern("WEEKDAY").sub(" ", pattern("WHEN").sub(" ", label)))
+    words, known = (set(_DETAIL.findall(text.casefold())) for text in (rest, " ".join(names)))
+    return not words <= known | {"the"}
+
+
+def _is_sent(tag: SpeakerTag | None) -> bool:
+    """Whether a tag begins with a day or time: '[3 May 2025 9:15] una_b: I row.'"""
+    return bool(tag and tag.shape == "chat")
 
 
 class _TurnTracker:
@@ -397,7 +427,8 @@ class _TurnTracker:
         self._labels = {tag.who for tag in tags if tag and tag.who}
         self._initialled = any(map(pattern("INITIALS").fullmatch, self._labels))
         self._stamped = any(tag.shape in ("chat", "stamp") for tag in tags if tag)
-        self._who = self._shape = self._quoting = ""
+        self._who = self._shape = self._quoting = self._quoted = ""
+        self._posting = False  # within a post, so that quoted blocks are another person's
         self._posted = deque[tuple[str, str]](maxlen=_COMPARED_POSTS)  # the last posts' texts and writers
         self._silent, self._aside, self._far = True, False, 0  # no text yet; after an aside; blocks since speech
         self._reports = reports  # in minutes, a block without a label may report another person
@@ -405,16 +436,23 @@ class _TurnTracker:
         answers = [tag.said for tag in tags if tag and tag.who == "A"]  # in a FAQ, few answers say 'I'
         self._personal = 3 * sum(bool(pattern("OF_SELF").search(said)) for said in answers) >= len(answers) > 0
         self._inline = _inline_label(self._labels)
+        self._several_days = False  # posts name their days
 
     def spoken(self, blocks: Sequence[Block]) -> Iterator[Block]:
         """Yields the blocks with their speakers. Drops blocks that only name a speaker."""
+        sent = [pattern("DATE").search(b.text) for b, tag in zip(blocks, self._tags, strict=True) if _is_sent(tag)]
+        days = {post.day for post in find_posts(blocks).values()} or {day[0] for day in sent if day}
+        self._several_days = len(days) > 1 and (not sent or is_thread(blocks))
         for i, (block, tag) in enumerate(zip(blocks, self._tags, strict=True)):
             if len(block.text) < SHORT_BLOCK:
                 self._note_sides(block.text)
                 self._note_sides(f"{blocks[i - 1].text} {block.text}" if i and blocks[i - 1].text.endswith(",") else "")
-            if tag and tag.who:
-                for turn in self._turns_of(tag):
-                    yield from self._begin(block, turn)
+            if block.quoted and self._posting and (self._who or self._quoted):
+                yield from self._quotation(block)
+            elif tag and tag.who:
+                turns = [part for turn in self._turns_of(tag) for part in self._begin(block, turn)]
+                yield from _detailed_label(block, tag, turns[0].speaker if turns else self._who)
+                yield from turns
             elif tag:
                 self._who = ""
                 yield block
@@ -461,10 +499,18 @@ class _TurnTracker:
         full = self._names.full(tag.who.removeprefix(PROBABLY))
         self._who = named or (tag.who if tag.shape in ("chat", "stamp") else likely + full)
         self._who = "" if unknown else self._who
+        if tag.shape == "post":
+            self._who = self._poster(tag.who, block)
+        elif self._several_days and _is_sent(tag) and (day := pattern("DATE").search(block.text)):
+            self._who = f"{self._who} ({day[0]})"
         labelled = (side == "Q" or self._known["A"]) and "Witness" not in self._sides["A"]
         if (labelled or tag.shape == "asked") and self._who and self._who.removeprefix(PROBABLY) == self._known["Q"]:
             self._who = name_with_label(self._who, f"The {INTERVIEWER}")
         self._shape, self._silent, self._aside, self._far = tag.shape, not tag.said, False, 0
+        self._posting, self._quoted = tag.shape in (*_POST_SHAPES, "post") and not block.quoted, ""
+        if self._posting and tag.said.startswith(">"):
+            yield from self._quotation(replace(block, text=tag.said.lstrip("> ")))
+            return
         text = pattern("EDITED").sub("", tag.said)
         if tag.shape == "quoting":
             yield replace(block, text=tag.said, speaker=self._who, bold=0)
@@ -474,7 +520,27 @@ class _TurnTracker:
             self._left_out["system messages"] += 1
         elif tag.said:
             form = "paragraph" if block.form == "heading" else block.form
+            self._posted.extend([(text, self._who)] if tag.shape in ("post", "chat") else [])
             yield replace(block, text=text, speaker=self._who, form=form, level=0, bold=0)
+
+    def _poster(self, who: str, block: Block) -> str:
+        """Returns the writer of a post: 'una_b (3 May 2025)' if the posts have several days."""
+        full = self._names.full(who)
+        name = who if pattern("HANDLE").fullmatch(who) or who.islower() or full.casefold() == who.casefold() else full
+        told = pattern("POSTED_BY").fullmatch(block.text) if self._several_days else None
+        return f"{name} ({told['when']})" if told and told["when"] and told["colon"] else name
+
+    def _quotation(self, block: Block) -> Iterator[Block]:
+        """Assigns a quoted block of a post to the person it names, or to the writer of an earlier post with its words;
+        else to nobody, but never to the post's writer."""
+        if self._shape == "quoted":  # 'Una wrote:' above the quoted block
+            self._quoted, self._who, self._shape = self._who, self._quoting, "stamp"
+        text, told = block.text, pattern("QUOTING").match(block.text)
+        if told and is_handle(told["who"]):
+            self._quoted, text = told["who"], text[told.end() :]
+        known = next((who for said, who in self._posted if len(text) >= _SHORTEST_QUOTATION and text in said), "")
+        if text:
+            yield replace(block, text=text, speaker=self._quoted or known or UNNAMED, bold=0)
 
     def _is_system(self, text: str) -> bool:
         """Whether a block is a time or a chat's system message. Counts the system messages."""
@@ -485,7 +551,7 @@ class _TurnTracker:
 
     def _go_on(self, block: Block, between: bool) -> Block:
         """Assigns a block without a tag to the current turn, or to no turn. between: another turn follows."""
-        text, loose = block.text, self._shape not in ("chat", "stamp", "quoted")
+        text, loose = block.text, self._shape not in ("chat", "stamp", "quoted", "post")
         if block.speaker or block.form in ("table", "caption") or not self._who or self._shape == "signed":
             return block
         self._far = 0 if pattern("OF_US").search(text) or self._silent or not loose else self._far + 1
@@ -493,7 +559,7 @@ class _TurnTracker:
         other = self._initialled and pattern("INITIALS").fullmatch(text.partition(" ")[0])
         told = about or other or pattern("LABEL").match(text) or pattern("NARRATION").search(text)
         others = bool(self._shape == "asked" and pattern("OTHERS").search(text))
-        reported = speaker_in_clause(_minutes_sentences(text)[0], "VERB_IN_MINUTES") if self._reports else ""
+        reported = speaker_in_clause(minutes_sentences(text)[0], "VERB_IN_MINUTES") if self._reports else ""
         others |= bool(reported and not pattern("PRONOUN").fullmatch(reported))  # 'Cllr Roe asked who pays.'
         narrated = loose and bool(told or others or self._far > _MOST_SILENT_BLOCKS)
         ended = not self._silent and (block.form == "heading" or narrated or about)
@@ -539,7 +605,7 @@ def _speakers_of_letters(blocks: Sequence[Block]) -> list[Block]:
         person = signed["who"] if signed and (block.form == "item" or is_surely_person(signed["who"])) else ""
         others = opens[start] and block.bold == len(block.text) < SHORT_BLOCK and not pattern("WITHHELD").search(name)
         if who := ordinary_case(person) or (PROBABLY + name if others else ""):
-            letter = range(start, i) if opens[start] or sum(opens) < 2 else ()
+            letter = range(start, i) if titled or opens[start] or sum(opens) < 2 else ()
             start = i + 1
             for j in letter:
                 if pattern("PROSE").search(text := found[j].text) and found[j].form != "heading":
@@ -550,8 +616,7 @@ def _speakers_of_letters(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _speakers_of_headings(blocks: Sequence[Block]) -> list[Block]:
-    """Assigns blocks to the writer in the heading above ('No, says Una'). Does so only if several headings of one level
-    name writers."""
+    """Gives blocks to the writer in the heading above ('No, says Una'), if several headings of a level name one."""
     named = [pattern("HEADED").search(b.text) if b.form == "heading" else None for b in blocks]
     whose = [who if m and (is_surely_person(who := m["who"]) or is_handle(who)) else "" for m in named]
     levels = Counter(b.level for b, who in zip(blocks, whose, strict=True) if who)
@@ -583,20 +648,24 @@ def _speakers_of_quotations(blocks: Sequence[Block]) -> list[Block]:
     return found
 
 
-def _minutes_sentences(text: str) -> list[str]:
-    """Splits a text into sentences. No sentence ends after a title such as 'Bro.' in 'Bro. Tamati'."""
-    found: list[str] = []
-    for sentence in split_sentences(text):
-        if found and pattern("ABBREVIATED").fullmatch(found[-1].rpartition(" ")[2]):
-            found[-1] += f" {sentence}"
-        else:
-            found.append(sentence)
-    return found
+def _label_in_minutes(sentence: str, names: SpeakerNames) -> tuple[str, str, str]:
+    """Returns the speaker whom a label names ('Cllr Roe (Greens): We pay.'), the words said, and a label with details.
+    Returns '', the sentence and '' if there is no label."""
+    label, _, rest = sentence.partition(": ")
+    named = name_in_label(pattern("ITEM").sub("", label))
+    if not (may_be_name(named) and pattern("OF_US").search(rest)):
+        return "", sentence, ""
+    who = names.full(named)
+    if not (pattern("TITLED").match(f"{named} ") or pattern("ROLE").fullmatch(named)):
+        return PROBABLY + who, sentence, ""
+    return who, rest, label if _has_details(label, named, who) else ""
 
 
 def _speakers_of_minutes(blocks: Iterable[Block], names: SpeakerNames) -> Iterator[Block]:
     """Splits the blocks of minutes where the reported person changes."""
     who = subject = ""
+    blocks = list(blocks)
+    listed = people_listed(b.text for b in blocks[:_MOST_ABOVE] if pattern("MINUTES").search(b.text))
     for block in blocks:
         if block.speaker or block.form not in ("paragraph", "item"):
             who = "" if block.form == "heading" else who
@@ -604,11 +673,12 @@ def _speakers_of_minutes(blocks: Iterable[Block], names: SpeakerNames) -> Iterat
             continue
         before, part = who, list[str]()
         who = ""
-        for sentence in _minutes_sentences(block.text):
+        for sentence in minutes_sentences(block.text):
             begun = pattern("SUBJECT").match(sentence)
-            other = names.full(begun["who"]) if begun else ""
-            known = is_surely_person(other)
-            full = sentence.replace(begun["who"], other, 1) if begun and known else sentence
+            other = (listed.get(begun["who"]) or names.full(begun["who"])) if begun else ""
+            known = is_surely_person(other) or other in listed.values()
+            alone = begun and not sentence.startswith(" and ", begun.end("who"))
+            full = sentence.replace(begun["who"], other, 1) if begun and alone and known else sentence
             told = speaker_in_clause(full, "VERB_IN_MINUTES")
             now = who
             if pattern("PRONOUN").fullmatch(told) or (not told and not part and sentence.startswith(("He ", "She "))):
@@ -616,16 +686,14 @@ def _speakers_of_minutes(blocks: Iterable[Block], names: SpeakerNames) -> Iterat
             elif told or pattern("NARRATION").search(sentence) or pattern("LABEL").match(sentence):
                 now = names.full(told) if told and not pattern("INDEFINITE").match(told) else ""
                 now = told if now.casefold() == told.casefold() else now  # keeps 'PTA' in capitals
-            label, _, rest = sentence.partition(": ")
-            named = _label(pattern("ITEM").sub("", label))
-            if not told and may_be_name(named) and pattern("OF_US").search(rest):
-                titled = pattern("TITLED").match(f"{named} ") or pattern("ROLE").fullmatch(named)
-                now, sentence = (names.full(named), rest) if titled else (PROBABLY + names.full(named), sentence)
+            by, sentence, details = ("", sentence, "") if told else _label_in_minutes(sentence, names)
+            now = by or now
             if not told and known:  # a new person, but an unknown verb
-                now = PROBABLY + other if pattern("TELLING").search(sentence) else ""
-            if part and now != who:
+                now = PROBABLY + other if alone and pattern("TELLING").search(sentence) else ""
+            if part and (details or now != who):
                 yield replace(block, text=" ".join(part), speaker=who, bold=0)
                 part = []
+            yield from [replace(block, text=details, speaker=now, form="paragraph", bold=0)] if details else []
             subject = PROBABLY + other if is_surely_person(other.partition(" (")[0]) else ""
             part.append(sentence)
             who = now

@@ -1,5 +1,4 @@
-"""Parses subtitles (WebVTT, SubRip, YouTube transcripts) into the turns of their speakers. Also recognises subtitles in
-a text file."""
+"""Parses subtitles (WebVTT, SubRip, YouTube transcripts), also in text files, into their speakers' turns."""
 
 import re
 from collections import Counter
@@ -72,8 +71,7 @@ def _cue_lines(raw: str, counts: Counter[str]) -> list[str]:
 
 
 def _turn_blocks(lines: Sequence[_SpokenLine]) -> Iterator[Block]:
-    """Yields a block for each turn. Without turns, yields a block for each sentence. Long recordings get headings with
-    the time."""
+    """Yields a block for each turn, else for each sentence. Long recordings get headings with the time."""
     speaker, below, turn = "", 0, list[str]()
     for section, first, voice, mark, text in lines:
         ended = not turn or _ENDED.search(turn[-1])

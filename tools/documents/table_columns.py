@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from urllib.parse import urlsplit
 
 from tools.dates import date_of_cell
 from tools.documents.document import COLUMN_FIELDS, GUESSED_COLUMNS, ColumnNames
@@ -36,7 +37,7 @@ _NO_TITLE_WORDS = frozenset("image img picture photo thumbnail avatar icon logo 
 _PANDAS_INDEX = re.compile(r"(?:Unnamed: \d+)?")
 _EMPTY_VALUES = frozenset(("", "nan", "null", "none", "n/a", "#n/a", "[deleted]", "[removed]"))
 _SHOWN, _WIDEST = 40, 12  # most characters of an example; most columns in a list
-_MANY = 3  # a text has more words
+_MANY, _FREE_WORDS = 3, 8  # a text has more words; free text has as many words
 _QUESTION = re.compile(r"(?is).*\?|(?:[^\W_]+[\W_]+){4}|q(?:uestion)?[\W_]?\d")  # a column's name that is a question
 _FIGURE = re.compile(r"\W{0,3}\d\S*(?:\s+\S+){0,3}|\[\w{1,3}\]|\.\.")  # a number, perhaps with its unit
 _ENDS = re.compile(r"[.!?…][\"”’)]*$")
@@ -44,6 +45,7 @@ _ASKS_NAME = re.compile(r"\byour (?:\w+ )?name\b|^name \(|\bwe call you\b", re.I
 _GOODS = re.compile(r"(?:[^\W_]+_)?(?:price|sku|stock|quantity|qty)(?:_[^\W_]+)?")  # a price list's 'name' is no author
 _PERSON = re.compile(r"[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2} [^\W\d_]\S*")
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_DOMAIN = re.compile(r"(?:https?://)?(?:[\w-]+\.)+[^\W\d_]{2,}/?")
 _DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
 _FILLERS = ("response", "open-ended response")  # SurveyMonkey writes these words below a question
 
@@ -61,8 +63,7 @@ class TableRow:
 
 @dataclass(frozen=True, slots=True)
 class RowTable:
-    """The rows of a file. A broken row is an error. names: the columns' names; empty if each row has its own names.
-    notes: remarks for the user."""
+    """The rows of a file; a broken row is an error. names: empty if each row has its own. notes: for the user."""
 
     rows: Iterator[TableRow | SourceError]
     names: Sequence[str] = ()
@@ -71,8 +72,7 @@ class RowTable:
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
-    """The columns of the text and of each field. note: remark on guessed columns. answers: each text column's name is a
-    question, and its values are answers."""
+    """The columns of the text and of each field. note: on guesses. answers: the text columns' names are questions."""
 
     text: tuple[str, ...]
     fields: Mapping[str, str]
@@ -103,24 +103,23 @@ def choose_columns(
     for of, usual in _NAMES.items():
         named_so = [*_columns_named(usual, free), *(n for n in free if _is_compound(n, usual[:4]))]
         named_so += [n for n in free if of == "author" and (n in people or _ASKS_NAME.search(n))]
-        found = next((n for n in named_so if _values_fit_field(of, free[n], len(told))), "")
+        fitting = (n for n in named_so if _values_fit_field(of, free[n], len(told)))
+        found = next((n for n in fitting if fold_name(n) != "site" or _are_web_sites(n, free, told)), "")
         if of not in fields and found:
             fields[of] = guessed[of] = found
-    note = _guess_note(columns, {*text, *fields.values()}, fields, guessed)
+    note = _guess_note(columns, {*text, *fields.values()}, guessed)
     # A later row may have a further field, in a column with the field's name.
     fields = {of: of for of in COLUMN_FIELDS if of not in ("id", *names)} | fields
     return ColumnChoice(text, fields, note, len(text) > 1 and not given.text)
 
 
 def fold_name(name: str) -> str:
-    """Returns a name in lower case with `_` between words. So 'Published At', 'publishedAt' and 'published-at' all
-    become 'published_at'."""
+    """Returns 'published_at' for 'Published At', 'publishedAt' and 'published-at'."""
     return "_".join(re.findall(r"[^\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()))
 
 
 def read_column_names(rows: Sequence[Sequence[str]], given: ColumnNames) -> tuple[list[str], int]:
-    """Returns the column names in the first rows, and the number of these rows. Returns no names if the rows are
-    data."""
+    """Returns the column names in the first rows, and the number of these rows. Rows of data have no names."""
     names, taken = [cell.strip().split("\n")[0] for cell in rows[0]], 1
     if not _is_first_row_header(rows, given):
         return [], 0
@@ -176,6 +175,17 @@ def cell_text(value: CellValue | None, between: str = "\n") -> str:
     return "" if said.lower() in _EMPTY_VALUES else said
 
 
+def is_free_text(value: str) -> bool:
+    """Whether a value is a sentence, has many words or several lines, so that it needs no column's name."""
+    words = sum(any(map(str.isalpha, word)) for word in value.split())
+    return "\n" in value or words >= _FREE_WORDS or (words > _MANY and bool(_ENDS.search(value)))
+
+
+def is_figure(value: str) -> bool:
+    """Whether a value is a number, perhaps with its unit."""
+    return bool(_FIGURE.fullmatch(value))
+
+
 def _column_values(names: Iterable[str], rows: Sequence[Mapping[str, CellValue]]) -> ColumnValues:
     return {name: [v for row in rows if (v := cell_text(row.get(name)))] for name in names}
 
@@ -188,8 +198,7 @@ def _resolve_column(file: str, columns: ColumnValues, name: str) -> str:
 
 
 def _columns_named(usual: Sequence[str], columns: Iterable[str]) -> list[str]:
-    """Returns the columns with usual names, in the order of these names. Of equal names, a nested one ('user.name')
-    comes last."""
+    """Returns the columns with usual names in the order of these names; a nested one ('user.name') comes last."""
     by_name = [(fold_name(part), column) for column in columns for part in (column, column.rpartition(".")[2])]
     whole = sorted((usual.index(name), "." in column, column) for name, column in by_name if name in usual)
     return list(dict.fromkeys(column for *_, column in whole))
@@ -262,12 +271,23 @@ def _values_fit_field(of: str, values: Sequence[str], rows: int) -> bool:
     return bool(values) and _mostly(values, (words | {"url": _is_address, "date": date_of_cell}).get(of, bool))
 
 
-def _guess_note(columns: ColumnValues, used: set[str], fields: Mapping[str, str], guessed: Mapping[str, str]) -> str:
+def _are_web_sites(column: str, columns: Iterable[str], rows: Sequence[Mapping[str, CellValue]]) -> bool:
+    """Whether most values are web domains or the names in the row's addresses: 'Sea Review' of 'seareview.org'. Else
+    they may be places, such as building sites."""
+    found = []
+    for row in rows:
+        if site := cell_text(row.get(column)):
+            name = "".join(re.findall(r"[^\W_]+", site.lower())).removeprefix("the")
+            hosts = [urlsplit(cell).netloc for cell in map(cell_text, map(row.get, columns)) if _is_address(cell)]
+            found.append(_DOMAIN.fullmatch(site) or any(name and name in host.replace("-", "") for host in hosts))
+    return 2 * sum(map(bool, found)) >= len(found)
+
+
+def _guess_note(columns: ColumnValues, used: set[str], guessed: Mapping[str, str]) -> str:
     """Returns a note on guessed and unused columns; '' if all names match."""
     said = [f"'{column}' as the {of}" for of, column in guessed.items() if column != of]
     left = [repr(_short(n)) for n, said in columns.items() if said and n not in used and not _PANDAS_INDEX.fullmatch(n)]
     parts = [f"read {', '.join(said)}"] if said else []
-    parts += [] if fields.get("id") else ["ids from the row numbers"]
     parts += [f"not used: {_listed_shortly(left)}"] if left else []
     return "; ".join(parts)
 

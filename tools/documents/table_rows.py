@@ -14,7 +14,6 @@ from tools.dates import date_of_cell
 from tools.documents.document import (
     GUESSED_COLUMNS,
     ColumnNames,
-    ReaderNote,
     ReaderOutput,
     document_of_text,
     normalized_name,
@@ -31,6 +30,8 @@ from tools.documents.table_columns import (
     cell_text,
     choose_columns,
     fold_name,
+    is_figure,
+    is_free_text,
     read_column_names,
 )
 from tools.errors import SourceError
@@ -69,7 +70,7 @@ def read_rows(path: Path, name: str, given: ColumnNames = GUESSED_COLUMNS) -> It
     names = table.names or list(dict.fromkeys(column for row in rows for column in row))
     choice = choose_columns(name, rows, names, given)
     if before := [*table.notes, *filter(None, [choice.note])]:
-        yield ReaderNote(f"{name}: {'; '.join(before)}.")
+        yield f"{name}: {'; '.join(before)}."
     table.notes.clear()
     seen: dict[str, tuple[str, int]] = {}  # place and text's hash of each id's first row
     counts: Counter[str] = Counter()
@@ -78,16 +79,15 @@ def read_rows(path: Path, name: str, given: ColumnNames = GUESSED_COLUMNS) -> It
         if found is not None:
             yield found
     if after := [*table.notes, *(f"{count:,} {what}" for what, count in counts.items())]:
-        yield ReaderNote(f"{name}: {'; '.join(after)}.")
+        yield f"{name}: {'; '.join(after)}."
 
 
 def _row_document(
     row: TableRow, name: str, choice: ColumnChoice, seen: dict[str, tuple[str, int]], counts: Counter[str]
 ) -> SourceDocument | SourceError | None:
-    """Returns the row's document. Returns None, and counts the row, if the row has no text or repeats an earlier row's
-    id and text."""
+    """Returns the row's document; None, counted, for a row without text or a repeated one."""
     texts = {column: text for column in choice.text if (text := cell_text(row.values.get(column)))}
-    if not (text := "\n\n".join(texts.values())):
+    if not (text := _joined_texts(texts, choice)):
         counts["rows without text"] += 1
         return None
     of = {field: cell_text(row.values.get(column), ", ") for field, column in choice.fields.items()}
@@ -110,9 +110,34 @@ def _row_document(
     counts.update(["unreadable dates"] if of.get("date") and not date else [])
     # A row number identifies a row only together with the file.
     shown = id_ if "id" in of else f"{name}, row {id_}"
+    if not (of.get("title") or of["author"]) and (label := _row_label(texts, choice)):
+        of["title"] = ", ".join(filter(None, (label, date)))
     made = replace(document_of_text(shown, text, of | {"date": date}), key=normalized_name(f"{name}#{id_}"))
     blocks = _survey_answer_blocks(texts) if choice.answers else _html_blocks(text) if _HTML.match(text) else ()
     return _with_blocks(made, blocks) if blocks else made
+
+
+def _joined_texts(texts: Mapping[str, str], choice: ColumnChoice) -> str:
+    """Joins the texts of a row. If there are several text columns, the column's name precedes each value that is no
+    sentence: 'Stop: Mill Lane; Taxis: 19'."""
+    parts: list[tuple[bool, str]] = []
+    for column, text in texts.items():
+        short = len(choice.text) > 1 and not (choice.answers or is_free_text(text))
+        said = f"{column}: {text}" if short else text
+        if short and parts and parts[-1][0]:
+            parts[-1] = (True, f"{parts[-1][1]}; {said}")
+        else:
+            parts.append((short, said))
+    return "\n\n".join(said for _, said in parts)
+
+
+def _row_label(texts: Mapping[str, str], choice: ColumnChoice) -> str:
+    """Returns the first short value with words, if the row's text also has figures; else ''."""
+    if len(choice.text) < 2 or choice.answers or not any(map(is_figure, texts.values())):
+        return ""
+    short = [text for text in texts.values() if not is_free_text(text) and not date_of_cell(text)]
+    named = [text for text in short if any(map(str.isalpha, text)) and not is_figure(text)]
+    return next(iter(named), "")
 
 
 def _html_blocks(text: str) -> Iterator[Block]:
@@ -135,8 +160,7 @@ def _survey_answer_blocks(texts: Mapping[str, str]) -> Iterator[Block]:
 
 
 def _separated_table(text: str, name: str, given: ColumnNames) -> RowTable:
-    """Returns the rows of a csv file. Unnamed columns are called 1, 2, 3 … Raises SourceError for a file without
-    rows."""
+    """Returns the rows of a csv file. Unnamed columns are called 1, 2, 3 … Raises SourceError without rows."""
     csv.field_size_limit(2**31 - 1)
     said = _SEP_LINE.match(text)
     lines = list(io.StringIO(_SEP_LINE.sub("\n", text, count=1)))
@@ -163,8 +187,7 @@ def _separated_table(text: str, name: str, given: ColumnNames) -> RowTable:
 
 
 def _dialect(lines: Sequence[str]) -> tuple[str, bool]:
-    """Returns the separator, and whether cells are quoted. Chooses those with which most rows have the same number of
-    cells."""
+    """Returns the separator, and whether cells are quoted, with which most rows have the same number of cells."""
     best, most = (_ONE_COLUMN, True), (0.5, 1, 0)
     lines = lines[:_DIALECT_LINES]
     for separator, quoted in ((s, q) for s in _SEPARATORS for q in ((True, False) if s == "\t" else (True,))):

@@ -42,7 +42,7 @@ _DROPPED = {
 
 def read_docx(path: Path, name: str) -> Iterator[SourceDocument]:
     left_out: Counter[str] = Counter()
-    with open_package(path, name, "a Word document") as package:
+    with open_package(path, name, "a Word document", TypeError, AttributeError, ExpatError) as package:
         main = dict(reversed(package.relations())).get("officeDocument", "word/document.xml")
         root = package.xml(main)
         if local_name(root) != "document":
@@ -51,17 +51,13 @@ def read_docx(path: Path, name: str) -> Iterator[SourceDocument]:
         parts = {kind: package.xml(part) for kind, part in related if kind in _PARTS}
         for kind, part in dict.fromkeys(each for each in related if each[0] in ("header", "footer")):
             left_out[f"running {kind}s"] += any(local_name(e) == "t" and e.text for e in package.xml(part).iter())
-        try:
-            blocks = _blocks(_html({"document": root, **parts}, left_out), left_out)
-        except (TypeError, AttributeError, ExpatError) as exc:  # mammoth raises them for damaged files
-            raise ValueError(str(exc)) from exc
+        blocks = _blocks(_html({"document": root, **parts}, left_out), left_out)
         properties = package.properties()
     yield document_of_blocks(name, blocks, {}, left_out, file_title(name), properties)
 
 
 def _html(parts: dict[str, Any], left_out: Counter[str]) -> str:
-    """Converts with mammoth. mammoth receives only text, notes and styles. This function parses and rewrites these
-    parts first, so mammoth follows no link."""
+    """Converts with mammoth, which gets only text, notes and styles, rewritten so that it follows no link."""
     import mammoth
     from lxml import etree
 
@@ -131,8 +127,7 @@ def _comment_paragraphs(comment: Any) -> list[Any]:
 
 
 def _lift_boxes_and_comments(root: Any, comments: dict[str, list[Any]]) -> None:
-    """Moves text boxes and comments behind the outermost paragraph or table around them, because mammoth cannot convert
-    them in place."""
+    """Moves text boxes and comments, which mammoth cannot convert in place, behind the outermost block around."""
     hanging = root.iter("{*}txbxContent", "{*}commentReference", "{*}commentRangeEnd")
     for each in reversed(list(hanging)):  # keeps the order within a paragraph
         place = next(reversed(list(each.iterancestors("{*}p", "{*}tbl"))), None)

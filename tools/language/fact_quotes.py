@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import date
 from typing import NamedTuple
 
 import numpy as np
@@ -10,15 +11,14 @@ from numpy.typing import NDArray
 
 from tools.language.grounding import stems, verbatim
 from tools.language.lexicon import LIGHT_WORDS, QUERY_FILLERS
-from tools.language.quotable import LONGEST_PAIR, is_prose, needs_context
+from tools.language.quotable import LONGEST_PAIR, is_prose, needs_context, with_bracketed_capital
 from tools.language.sentences import is_no_prose, split_sentences, without_list_mark
 from tools.passages import Passage
 
 
 class FactQuote(NamedTuple):
-    """A sentence or a table row, as text to quote and as text to show. The text to show puts a table's head before a
-    row, and the question before a short answer. asked: the question before the sentence, in the text or as its
-    heading."""
+    """A sentence or a table row. text: to quote. shown: to show, after the table's head or, if short, its question.
+    asked: the question before the sentence, in the text or as its heading."""
 
     passage: Passage
     text: str
@@ -30,10 +30,15 @@ class FactQuote(NamedTuple):
         """The question and the text that answers it, as one text for comparison."""
         return f"{self.asked} {self.text}" if self.asked else self.text
 
+    @property
+    def edited(self) -> str:
+        """The text to show; empty if it is unchanged. '[I]n March' for a sentence whose beginning is cut off."""
+        capital = with_bracketed_capital(self.text)
+        return self.shown or (capital if capital != self.text else "")
+
 
 def fact_quotes(passage: Passage) -> list[FactQuote]:
-    """The quotable parts of a passage: sentences or a table's rows. A sentence that needs context comes with the
-    previous sentence."""
+    """The quotable parts of a passage: table rows or sentences, each with the previous sentence if it needs context."""
     if passage.form == "table":
         head, *rows = [line for line in passage.text.split("\n") if line.strip()]
         return [FactQuote(passage, row, f"[{head}] {row}") for row in rows]
@@ -42,7 +47,7 @@ def fact_quotes(passage: Passage) -> list[FactQuote]:
         own = without_list_mark(sentence)
         heading = is_no_prose(sentence) and len(sentences) > 1  # a row's text often has no full stop
         asked = before if before.endswith("?") and own.endswith((".", "!")) else ""
-        if not heading and is_prose(own) and not own.endswith("?"):
+        if not heading and (is_prose(own) or holds_values(own)) and not own.endswith("?"):
             pair = f"{before} {own}"
             leans = before and needs_context(own) and len(pair.split()) <= LONGEST_PAIR
             leans = leans and verbatim(pair, passage.text)
@@ -51,6 +56,12 @@ def fact_quotes(passage: Passage) -> list[FactQuote]:
             parts.append(FactQuote(passage, own, f"[{asked}] {own}", asked))
         before = "" if heading and not own.endswith("?") else own
     return parts
+
+
+def holds_values(text: str) -> bool:
+    """Whether a text lists named values, as a row of a table with joined columns: 'Quay: Gull quay; Boats: 14'."""
+    values = text.split("; ")
+    return len(values) > 1 and all(": " in value for value in values)
 
 
 def distinct(parts: Iterable[FactQuote], most: int, of_a_passage: int = sys.maxsize) -> list[FactQuote]:
@@ -82,12 +93,21 @@ _HAS_FIGURE = re.compile(
 
 
 def words_held(typed: str, parts: Sequence[FactQuote]) -> NDArray[np.float64]:
-    """The share of the question's content words that each part contains, shape (n,), weighted by idf."""
+    """The share of the question's content words that each part or its day contains, shape (n,), weighted by idf."""
     wanted = _content_stems(typed)
-    texts = [{*stems(f"{p.with_question} {p.passage.section} {p.passage.said_by}")} for p in parts]
+    told = (f"{p.with_question} {p.passage.section} {p.passage.said_by} {_day_of_row(p)}" for p in parts)
+    texts = [{*stems(text)} for text in told]
     weight = {word: np.log((len(texts) + 1) / (1 + sum(word in own for own in texts))) for word in wanted}
     whole = sum(weight.values()) or 1.0
     return np.array([sum(weight[word] for word in wanted & own) / whole for own in texts])
+
+
+def _day_of_row(part: FactQuote) -> str:
+    """Returns '8 February 2025' for a row with this day; '' for other texts, whose day is not what they report."""
+    if not (holds_values(part.text) and len(part.passage.date) == len("2025-02-08")):
+        return ""
+    day = date.fromisoformat(part.passage.date)
+    return f"{day.day} {day:%B %Y}"
 
 
 def share_known(typed: str, passages: Iterable[Passage]) -> float:

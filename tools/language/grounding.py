@@ -1,6 +1,5 @@
-"""Word rules for claims. The rules find numbers, names and words that the cited text lacks, and text that no claim may
-contain. A chat model that checks claims receives the findings as hints. The findings decide only if that model is not
-trusted."""
+"""Word rules for claims. They find numbers, names and words that the cited text lacks, and text that no claim may
+contain. The findings are hints for the chat model that checks claims, and decide only if that model is not trusted."""
 
 import re
 import unicodedata
@@ -197,10 +196,9 @@ _INVISIBLE_CATEGORIES = ("Cf", "Cc", "Cs", "Co")
 
 
 def has_prompt_injection(text: str) -> bool:
-    """Whether the text gives orders to the model that writes the answer. Normalizes disguised letters, invisible
-    characters and spaces first. The patterns cover plain orders and chat markup. Other orders may pass. The later check
-    of claims refuses their effect, because the cited passage must say each claim. Repetitions in the patterns are
-    bounded, so that matching takes linear time."""
+    """Whether the text gives orders to the model that writes the answer, even in disguised letters. The patterns cover
+    plain orders and chat markup. The later check of claims refuses the effect of other orders, because the cited
+    passage must say each claim. Repetitions in the patterns are bounded, so that matching takes linear time."""
     folded = unicodedata.normalize("NFKC", text).replace("’", "'")
     seen = "".join(c for c in folded if c in "\n\t" or unicodedata.category(c) not in _INVISIBLE_CATEGORIES)
     return bool(_INJECTION.search(_SPACES.sub(lambda space: "\n" if "\n" in space[0] else " ", seen)))
@@ -235,14 +233,9 @@ _REQUEST = re.compile(
 )
 
 
-def claim_intrusions(claim: str) -> list[str]:
-    """Returns the forbidden kinds of text in a claim: 'address', 'markup', 'about the answer'."""
-    found = {
-        "address": _ADDRESS.search(claim),
-        "markup": _MARKUP.search(claim),
-        "about the answer": _REQUEST.search(claim) or has_prompt_injection(claim),
-    }
-    return [kind for kind, match in found.items() if match]
+def has_forbidden_text(claim: str) -> bool:
+    """Whether a claim holds an address, markup, or a request about the answer."""
+    return any(p.search(claim) for p in (_ADDRESS, _MARKUP, _REQUEST)) or has_prompt_injection(claim)
 
 
 # Comparison of a claim with the texts that it cites
@@ -262,8 +255,7 @@ _DOCUMENTS = 128
 
 
 def word_hints(claim: str, document: str) -> list[str]:
-    """Returns the facts and parts of a claim that the document lacks. document: the document's whole text, title and
-    metadata."""
+    """Returns the facts and parts of a claim that the document (its whole text, title and metadata) lacks."""
     hints = [f"not found: {fact}" for fact in missing_facts(claim, document)]
     known = frozenset[str]().union(*map(_content_stems, document.splitlines()))  # not cached: a whole text is long
     parts = ((part, _content_stems(part)) for part in _PAUSE.split(claim))
@@ -302,13 +294,23 @@ def content_overlap(claim: str, passage: str) -> float:
 
 
 _SAYING = frozenset(stems("say write report argue tell state note add warn think deny"))
+_ATTRIBUTION = re.compile(
+    r"(?i)^(?:according to [^,]{2,120},|[^.;:]{2,160}?\b(?:say|write|report|argue|state|note|add|warn|think)s?"
+    r"(?: that)?) "
+)
+_FEWEST_WORDS = 4  # content words of a claim after its attribution
 
 
 def best_evidence(claim: str, passage: str) -> str:
     """Returns the passage's sentence with the most content words of the claim. Adds a second sentence if it has a
-    number of the claim, or two words of the claim, that the first sentence lacks. Verbs of saying do not count, because
-    claims name their speaker. The sentences are in the passage's order. `SENTENCE_GAP` separates them."""
-    sentences, asked = split_sentences(passage), _content_stems(claim) - _SAYING
+    number of the claim, or two words of the claim, that the first sentence lacks. Words that only name the speaker
+    ('Una Roe, chair of the Kelby Traders, says that') do not count. The sentences are in the passage's order.
+    `SENTENCE_GAP` separates them."""
+    said = _content_stems(_ATTRIBUTION.sub("", claim))
+    sentences, asked = (
+        split_sentences(passage),
+        (said if len(said) >= _FEWEST_WORDS else _content_stems(claim)) - _SAYING,
+    )
     if not sentences:
         return ""
     # A signature or a heading may hold the claim's words, but says nothing.
@@ -322,6 +324,13 @@ def best_evidence(claim: str, passage: str) -> str:
         return sentences[best]
     first, last = sorted((best, more))
     return (" " if last == first + 1 else SENTENCE_GAP).join((sentences[first], sentences[last]))
+
+
+def carrying_sentence(claim: str, evidence: str, passage: str) -> str:
+    """Returns the sentence of `best_evidence` with the most content words of the claim, without the added one."""
+    parts = [sentence for sentence in split_sentences(passage) if sentence in evidence]
+    shared = {part: len(_content_stems(claim) & _content_stems(part)) for part in parts}
+    return max(shared, key=shared.__getitem__) if any(shared.values()) else evidence
 
 
 def is_denied(claim: str, passages: str) -> bool:
@@ -422,8 +431,7 @@ class _Facts:
         return word in self._words or self._abbreviates(word) or bool(_stems(word) & self._peoples)
 
     def _abbreviates(self, name: str) -> bool:
-        """Whether words of the document begin with an acronym's letters. For acronyms of two letters, such as 'EU', the
-        words need capitals."""
+        """Whether words of the document begin with an acronym's letters. Two letters, such as 'EU', need capitals."""
         if not 2 <= len(name) <= 6 or not name.isupper():
             return False
         return any(name in line for line in (self._capitals if len(name) == 2 else self._capitals + self._initials))
@@ -433,9 +441,8 @@ _facts = lru_cache(maxsize=64)(_Facts)
 
 
 def missing_facts(claim: str, document: str) -> list[str]:
-    """Returns the claim's numbers, names and months that the document lacks, as the claim writes them. Spellings may
-    differ: 'two thirds' matches '66 %', and '3 May' matches '2019-05-03'. There is no arithmetic: 'a majority' does not
-    match '60 %'."""
+    """Returns the claim's numbers, names and months that the document lacks. Spellings may differ: 'two thirds' matches
+    '66 %', and '3 May' matches '2019-05-03'. There is no arithmetic: 'a majority' does not match '60 %'."""
     claim, known = plain_text(claim), _facts(document)
     missing = [n.text for n in find_numbers(claim) if not n.vague and not is_stated(n, known.numbers)]
     return list(dict.fromkeys([*missing, *(" ".join(words) for name in _names(claim) if (words := known.lacks(name)))]))
@@ -459,8 +466,7 @@ def _names(text: str) -> Iterator[list[str]]:
 
 
 def _is_name_word(token: _Token, after: _Token | None, headline: bool) -> bool:
-    """Whether a word belongs to a name. A capital that only the word's position explains, such as the start of a
-    sentence, is not enough."""
+    """Whether a word belongs to a name. A capital at the start of a sentence is not enough."""
     if not token.capital or len(token.text) == 1 or token.text.lower() in _LINKS or re.match("I'|OK$", token.text):
         return False
     if not token.opens or headline:
@@ -475,8 +481,7 @@ def _is_name_word(token: _Token, after: _Token | None, headline: bool) -> bool:
 
 
 def _stems(name: str) -> set[str]:
-    """Returns a name and its stems without endings of countries and peoples. For example, Italy and Italian have the
-    stem 'ital'."""
+    """Returns a name and its stems without endings of countries and peoples: 'ital' for Italy and Italian."""
     irregular = {other for names in _SAME_NATIONS if name in names for other in names}
     return irregular | {
         s for s in (name, *(name[:-n] for n in (1, 2, 3) if _PEOPLE.fullmatch(name[-n:]))) if len(s) > _SHORT

@@ -15,8 +15,7 @@ _OTHER_SCRIPT = re.compile(
     "[\u0370-\u1cff\u1f00-\u1fff\u2e80-\ua4cf\ua830-\ud7ff\uf900-\ufaff\ufb13-\ufefc\uff66-\uffdc]"
 )
 _QUESTION_LANGUAGES = frozenset("cs da de el es et fi fr hr hu id it lt lv nb nl no pl pt ro sk sl sv tr vi".split())
-"""Languages in Latin script that questions may be in. With hundreds of other languages, each language would get too
-little probability."""
+"""Languages in Latin script that questions may be in. Among hundreds of languages none would be probable enough."""
 _CODES = {"yue": "zh"}  # the classifier takes traditional Chinese characters for Cantonese
 _ENGLISH, _FEWEST_COMMON = 0.06, 3  # least share of common words; least number of different common words
 _FEWEST_SIGNS = 8
@@ -130,8 +129,7 @@ def reads_as_english(question: str) -> bool:
 
 
 def is_english(words: list[str]) -> bool:
-    """Whether at least three fifths of the words are in the lexicon. For up to three words, half of them is enough.
-    Names inside the text do not count."""
+    """Whether three fifths of the words, or half of up to three words, are in the lexicon. Inner names do not count."""
     inner = _words_but_names(words)
     return sum(map(_is_known, inner)) >= (0.5 if len(inner) <= 3 else 0.6) * len(inner)
 

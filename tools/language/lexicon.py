@@ -3,6 +3,7 @@ serves one purpose. For example, a search query drops other words than a compari
 path, because importing `textblob` takes a second."""
 
 import re
+from difflib import get_close_matches
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -57,8 +58,7 @@ FOREIGN_OPENERS = {
     )
     for opener in openers
 }
-"""First words that begin questions in other languages but never in English, each with its likeliest language (ISO
-639-1)."""
+"""First words of questions in other languages, never of English questions, with the likeliest language (ISO 639-1)."""
 
 
 @cache
@@ -73,8 +73,7 @@ def analyzer() -> "TextAnalyzer":
 
 
 def count(number: int, noun: str) -> str:
-    """Returns a number with its noun in the current language: '1 passage' or '1,200 passages'. noun: in English; its
-    plural adds an s."""
+    """Returns '1 passage' or '1,200 passages' in the current language. noun: in English; its plural adds an s."""
     return f"{grouped(number)} {trn(noun, f'{noun}s', number)}"
 
 
@@ -126,14 +125,35 @@ def lexicon_tag(core: str) -> str:
     return _lexicon_entries().get(core, "")
 
 
+_LEAST_RESPELLED = 5  # letters; shorter words are near too many others
+_ALIKE = 0.82  # least share of equal letters, as `difflib` counts it
+
+
+def respelled(question: str, text: str) -> str:
+    """Returns the question with its misspelt words as the text spells them: 'library' for 'libary'. Words that the
+    lexicon or the text has stay, and so do words without a like of the same first letter."""
+    known = {word.lower() for word in _LETTERS.findall(text) if len(word) >= _LEAST_RESPELLED}
+
+    def spelled(found: re.Match[str]) -> str:
+        word = found[0].lower()
+        if len(word) < _LEAST_RESPELLED or word in known or is_word(word):
+            return found[0]
+        like = get_close_matches(word, [other for other in known if other[0] == word[0]], 1, _ALIKE)
+        return like[0] if like else found[0]
+
+    return _LETTERS.sub(spelled, question)
+
+
+_LETTERS = re.compile(r"[^\W\d_]+")
+
+
 def bare_word(text: str) -> str:
     """Returns a word in lower case without surrounding punctuation."""
     return text.replace("’", "'").strip(_OUTER_MARKS).lower()
 
 
 def pos_tag(text: str) -> str:
-    """Returns the most frequent Penn tag of a word. An unknown word gets the tag that its ending suggests, else a
-    noun's tag."""
+    """Returns the most frequent Penn tag of a word. For an unknown word its ending decides; the default is a noun."""
     core = bare_word(text)
     if re.fullmatch(r"[\d.,%$£€/-]+", core):
         return "CD"
@@ -163,8 +183,7 @@ def is_name(text: str) -> bool:
 
 
 def finite_verb(words: list[str]) -> int | None:
-    """Returns the index of the first word that may be a statement's finite verb, from the second word on; None for a
-    noun phrase."""
+    """Returns the index of the first later word that may be a statement's finite verb; None for a noun phrase."""
     for i, text in enumerate(words[1:], start=1):
         core, before = bare_word(text), bare_word(words[i - 1])
         tag = pos_tag(text)

@@ -5,7 +5,8 @@ sentences ever are. If two sentences both give reasons, the reasons decide. A co
 arguments similar, and synonyms in the thesis would make equal arguments different."""
 
 import re
-from collections import Counter
+import unicodedata
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 import numpy as np
@@ -31,9 +32,8 @@ _REASON_FIRST = re.compile(
 
 
 def reason_clause(sentence: str) -> str:
-    """Returns the clause that gives a reason, without its conjunction. Returns '' if there is no such clause, if the
-    rest of the sentence is very short, or if the text has several sentences. Ignores 'for', which rarely begins a
-    reason."""
+    """Returns the clause that gives a reason, without its conjunction; '' without such a clause, if the rest is very
+    short, or for several sentences. Ignores 'for', which rarely begins a reason."""
     text = sentence.strip().rstrip(".!")
     if len(text) > _LONGEST_REASONED or _SEVERAL_SENTENCES.search(text):
         return ""
@@ -50,15 +50,16 @@ Shingles = set[tuple[str, ...]]
 _WORD = re.compile(r"\w+")
 _SHINGLE = 4
 _LEAST_SHARED_SHINGLES = 0.5  # share of the smaller text's shingles
+_WORDS_PER_FIGURE = 20  # words of a text for each figure that differs
 _FEWEST_SHINGLES = 10  # fewer may be a title, which may occur in any text
 
 
 def copy_groups(texts: Sequence[str]) -> list[int]:
     """Returns for each text the index of the first text that it copies, or its own index. Copies share at least half of
-    the shorter text's 4-word shingles (containment, Broder 1997). So a text with dropped sentences, changed words or
-    additions still counts as a copy. If the shorter text is a title or phrase, copies share half of the longer text's
-    shingles. Two sentences that give reasons must share half of the reasons' shingles, because all arguments for a
-    thesis share the thesis."""
+    the shorter text's 4-word shingles (containment, Broder 1997), whatever was dropped, changed or added. If the
+    shorter text is a title or phrase, copies share half of the longer text's shingles. Two sentences that give reasons
+    must share half of the reasons' shingles, because all arguments for a thesis share the thesis. Texts that differ in
+    many figures, such as rows of a table, are no copies."""
     shingles = [_shingles(t) for t in texts]
     reasons = [_shingles(reason_clause(t)) for t in texts]
     groups = list(range(len(texts)))
@@ -68,12 +69,24 @@ def copy_groups(texts: Sequence[str]) -> list[int]:
         copied = (
             j
             for j, n in shared.items()
-            if n >= _LEAST_SHARED_SHINGLES * _compared(mine, shingles[j]) and _reasons_alike(reasons[i], reasons[j])
+            if n >= _LEAST_SHARED_SHINGLES * _compared(mine, shingles[j])
+            and _reasons_alike(reasons[i], reasons[j])
+            and not differ_in_figures(texts[i], texts[j])
         )
         groups[i] = groups[min(copied, default=i)]
         for shingle in mine:
             holders.setdefault(shingle, []).append(i)
     return groups
+
+
+def differ_in_figures(one: str, other: str) -> bool:
+    """Whether each text has figures that the other lacks, at least one in 20 words of the shorter text. A corrected
+    figure in a long text is less."""
+    words, others = _WORD.findall(one.casefold()), _WORD.findall(other.casefold())
+    mine, theirs = (Counter(w for w in each if w[0].isdecimal()) for each in (words, others))
+    return min((mine - theirs).total(), (theirs - mine).total()) * _WORDS_PER_FIGURE >= max(
+        1, min(len(words), len(others))
+    )
 
 
 def _compared(one: Shingles, other: Shingles) -> int:
@@ -89,6 +102,38 @@ def _reasons_alike(one: Shingles, other: Shingles) -> bool:
 def _shingles(text: str) -> Shingles:
     words = _WORD.findall(text.casefold())
     return {tuple(words[i : i + _SHINGLE]) for i in range(max(1, len(words) - _SHINGLE + 1))} if words else set()
+
+
+_GRAM = 4  # letters
+_BAND = 16  # letters by which a copy may shift within a sentence
+_LEAST_SHARED_LETTERS = 0.4  # share of a sentence's 4-letter sequences
+
+
+def repeats(sentence: str, text: str) -> bool:
+    """Whether one place of the text says the sentence with a few words or, as text recognition does, letters changed.
+    If the sentence gives a reason, the text must repeat the reason, too."""
+    reason = reason_clause(sentence)
+    return all(_shared_letters(part, text) >= _LEAST_SHARED_LETTERS for part in (sentence, reason) if part)
+
+
+def _shared_letters(sentence: str, text: str) -> float:
+    """Returns the share of the sentence's 4-letter sequences that the text has at about the same distance from each
+    other. Phrases from different places of the text are no copy."""
+    places: dict[str, list[int]] = defaultdict(list)
+    for at, gram in enumerate(_letter_grams(text)):
+        places[gram].append(at)
+    bands: dict[int, set[int]] = defaultdict(set)
+    for own, gram in enumerate(grams := _letter_grams(sentence)):
+        for at in places.get(gram, ()):
+            band = (at - own) // _BAND
+            bands[band].add(own)
+            bands[band + 1].add(own)
+    return max(map(len, bands.values()), default=0) / len(grams)
+
+
+def _letter_grams(text: str) -> list[str]:
+    letters = "".join(filter(str.isalnum, unicodedata.normalize("NFKD", text).casefold()))
+    return [letters[i : i + _GRAM] for i in range(max(1, len(letters) - _GRAM + 1))]
 
 
 Vectors = NDArray[np.float32]

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from itertools import islice
@@ -11,6 +12,9 @@ from tools.language.lexicon import is_name, is_word, lexicon_tag
 
 _BLOCKS, _SEARCHED = 4_000, 400_000  # most blocks and characters of a document that are searched for names
 _MOST_NAMES = 500
+_CENTRE = re.compile(r"Cent(?:re|er) for ")
+_LEGAL_FORMS = ("plc", "ltd", "inc")  # also written without a capital
+_LABEL_SIGNS = " ~@*#<>•·–—-|,:\u200e"  # signs around a label
 _MOST_FORMS, _LONGEST_FORM = 200, 70  # most occurrences of a name; characters before the name's last word
 
 
@@ -52,8 +56,10 @@ def is_person(name: str) -> bool:
 
 
 def fullest_form(name: str, text: str) -> str:
-    """Returns the name's fullest form in the text: 'Cllr Idris Pell' for 'Cllr Pell'. If two people match, the name
-    stays as it is."""
+    """Returns the name's fullest form in the text: 'Cllr Idris Pell' for 'Cllr Pell'; the name if two people match.
+    Several people's names, separated by commas, each get their fullest form."""
+    if len(people := name.split(", ")) > 1:  # otherwise with a rank: 'Una Roe, MP'
+        return ", ".join(fullest_form(each, text) for each in people) if all(map(is_person, people)) else name
     own = run[0] if (run := pattern("TITLED").match(f"{name} ")) else ""
     words = name[len(own) :].split()
     while len(words) > 1 and pattern("PARTICLE").fullmatch(words[0]):
@@ -135,12 +141,16 @@ def is_surely_person(label: str) -> bool:
 def is_organisation(name: str) -> bool:
     """Whether a line is an organisation's name: 'Harnley Students' Union', 'University of Leeds'."""
     name = ordinary_case(name) if name.isupper() else name
-    words = [bare for word in re.sub(r"(?i)^the ", "", name).split() if (bare := word.strip("'’(),"))]
+    words = [bare for word in re.sub(r"(?i)^the ", "", name).split() if (bare := word.strip("'’(),."))]
     joining = [i for i, word in enumerate(words) if pattern("JOINING").fullmatch(word.lower())]
-    if not 1 < len(words) < 9 or not all(word[0].isupper() or i in joining for i, word in enumerate(words)):
+    small = [w for i, w in enumerate(words) if not (w[0].isupper() or i in joining or w in _LEGAL_FORMS)]
+    if small or not 1 < len(words) < 9:
         return False
     joined = next((i for i in joining if words[i].lower() != "and"), None)
-    return bool(words[:joined] and pattern("BODY_NOUN").fullmatch(words[:joined][-1]))
+    own = words[:joined]
+    return bool(
+        own and (own[0] == "Radio" or pattern("BODY_NOUN").fullmatch(own[-1]) or _CENTRE.match(" ".join(words)))
+    )
 
 
 def is_numbered(label: str) -> bool:
@@ -174,6 +184,33 @@ def may_be_name(label: str) -> bool:
     return not is_word(label.lower()) if label.isupper() else label[0].isupper() and label.isalpha() and is_name(label)
 
 
+def people_listed(lines: Iterable[str]) -> dict[str, str]:
+    """Maps first names and surnames to the names in lists of those present. Leaves out names that two people share."""
+    lists = ", ".join(part for line in lines for part in pattern("ATTENDING").split(line, 1)[1:])
+    names = (name.strip(" .") for name in re.split(r"[,;.] | and ", re.sub(r" ?\([^()]*\)", "", lists)))
+    people = [name for name in names if " " in name and pattern("PERSON").fullmatch(name)]
+    parts = [(part, name) for name in people for part in pattern("TITLES").sub("", name).split()]
+    shared = Counter(part for part, _ in parts)
+    return {part: name for part, name in parts if shared[part] == 1}
+
+
+def name_in_label(text: str) -> str:
+    """Returns the name in a label without signs, roles, times and post counts."""
+    who, member = pattern("MEMBER").subn("", text.strip(_LABEL_SIGNS))
+    if member and " " in who and not is_name(last := who.split()[-1]) and is_word(last):  # a member's rank
+        who = who.rpartition(" ")[0]
+    for _ in range(5):
+        before, who = who, pattern("AFTER_LABEL").sub("", who).rstrip(_LABEL_SIGNS)
+        if who == before:
+            break
+    who = pattern("BEFORE_LABEL").sub("", who)
+    first, *rest = pattern("PARTED").split(who, 1)
+    if rest and (first.isdigit() or is_numbered(first)):  # 'Response 3 – Una Roe, pilot'
+        first, *rest = pattern("PARTED").split(rest[0], 1)
+        who = first
+    return first if is_surely_person(first) or (rest and not rest[0][:1].isupper()) else who
+
+
 class SpeakerNames:
     """The fullest names of a document's speakers, cached."""
 
@@ -182,8 +219,7 @@ class SpeakerNames:
         self._known: dict[str, str] = {}
 
     def full(self, who: str) -> str:
-        """Returns 'Cllr Faulds' for 'FAULDS', 'Jana Ruiz (JR)' for 'JR' and 'Mrs Bray (the Clerk)' for 'The Clerk',
-        if the document says so."""
+        """Returns the name as the document has it: 'Cllr Faulds' for 'FAULDS', 'Jana Ruiz (JR)' for 'JR'."""
         if len(self._known) > _MOST_NAMES:
             return self._known.get(who) or ordinary_case(who)
         if who not in self._known:

@@ -30,8 +30,7 @@ from tools.language.lexicon import (
 
 Kind = Literal["polar", "claim", "topic", "choice", "open", "plain", "none"]
 """'polar' asks for yes or no. 'claim' is a statement. 'topic' names a topic, or asks for arguments for and against.
-'choice' names its alternatives. 'open' has several answers that people weigh. 'plain' has an answer that can be looked
-up. 'none' is no question."""
+'choice' names its alternatives. 'open' has several answers to weigh, 'plain' one to look up. 'none' is no question."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 # `weights`: (kinds, dimensions + buckets); `offsets`: (kinds,)
 KIND_WEIGHTS = Path(__file__).parents[1] / "weights" / "kinds.npz"
@@ -83,13 +82,15 @@ class ParsedQuestion:
 
 
 def read_question(typed: str, vector: NDArray[np.float32]) -> ParsedQuestion:
-    """Returns the text as a question of its likeliest kind. vector: the encoder's vector of the typed text. Only a
-    choice has options. The kind 'none' needs a high probability. Raises ModelError if the weights or TextBlob's lexicon
-    are missing."""
+    """Returns the text as a question of its likeliest kind; 'none' needs a high probability. vector: the encoder's
+    vector of the typed text. Raises ModelError if the weights or TextBlob's lexicon are missing."""
     text = " ".join(typed.split())
     if not any(c.isalpha() for c in text):
         return ParsedQuestion("none", text)
-    chances, options = kind_probabilities(text, vector), named_options(text)
+    weights, offsets = _kind_weights()
+    scores = weights @ feature_vector(text, vector) + offsets
+    raised, options = np.exp(scores - scores.max()), named_options(text)
+    chances = np.asarray(raised / raised.sum(), np.float32)
     chances[KINDS.index("choice")] *= bool(options)
     chances[KINDS.index("plain")] *= _PLAIN_DISCOUNT if options else 1
     chances[KINDS.index("none")] *= bool(chances[KINDS.index("none")] >= _LEAST_NONE_PROBABILITY)
@@ -125,8 +126,7 @@ def _options_of_sentence(sentence: str) -> tuple[str, ...]:
 
 
 def _options_of_clause(parts: list[str]) -> tuple[str, ...]:
-    """Returns the options of a clause: 'keep it', 'sell it', 'give it away' for 'Should we keep it', 'sell it or give
-    it away'."""
+    """Returns the options of a clause: 'keep it' and 'give it away' for 'Should we keep it or give it away'."""
     names = [n for part in _OR.split(", ".join(parts)) for n in part.strip(" ,").split(", ") if bare_word(n)]
     if len(names) < 2:
         return ()
@@ -200,15 +200,6 @@ def _distinct_options(names: list[str]) -> tuple[str, ...]:
     plain = [n[:1].upper() + n[1:] for n in plain if bare_word(n)]
     fits = 1 < len(plain) <= MOST_OPTIONS and all(len(n.split()) <= _LONGEST_OPTION for n in plain)
     return tuple(plain) if fits and len({n.casefold() for n in plain}) == len(plain) else ()
-
-
-def kind_probabilities(text: str, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Returns the probability of each of KINDS, shape (7,). vector: the encoder's vector of the same text. Raises
-    ModelError if the weights or TextBlob's lexicon are missing."""
-    weights, offsets = _kind_weights()
-    scores = weights @ feature_vector(text, vector) + offsets
-    raised = np.exp(scores - scores.max())
-    return np.asarray(raised / raised.sum(), np.float32)
 
 
 @cache
@@ -370,8 +361,7 @@ def yes_or_no_answer(text: str, question: str) -> Literal["yes", "no", ""]:
 
 
 def _swaps_compared(said: Sequence[str], asked: Sequence[str]) -> bool:
-    """Whether the two sides of a comparison are swapped: 'tea is better than coffee' for 'is coffee better than
-    tea'."""
+    """Whether the sides of a comparison are swapped: 'tea is better than coffee' for 'is coffee better than tea'."""
     if "than" not in said or "than" not in asked:
         return False
     (first, second), (one, other) = (

@@ -5,6 +5,7 @@ addresses are allowed. Words of over a hundred characters are not."""
 import re
 from dataclasses import dataclass
 
+from tools.language.grounding import verbatim
 from tools.language.lexicon import finite_verb
 from tools.language.reported_speech import INTERVIEWER, is_foil, speaker_of
 from tools.language.sentences import is_no_prose, split_sentences, without_list_mark
@@ -117,7 +118,6 @@ def is_prose(sentence: str) -> bool:
 
 SHORTEST_QUOTE, LONGEST_QUOTE, LONGEST_PAIR = 6, 60, 75  # words: least and most of one sentence, most of two
 
-_SPACES = re.compile(r"\s+")
 # Connectives without a meaning of their own. 'otherwise', 'nor', 'but for', 'so far' and 'yet to' have a meaning.
 _CONNECTIVE = re.compile(
     r"^(?:(?:but|and|so|yet|also|however|moreover|furthermore|besides|additionally|similarly|likewise|therefore|thus|"
@@ -143,9 +143,8 @@ _FURNITURE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class QuotablePart:
-    """One or two sentences of a passage. text: the words of the passage, white space folded. shown: the text with
-    changes in square brackets. positions: the sentences' positions. clear: the part is understandable without the
-    passage."""
+    """One or two sentences of a passage. text: the passage's words, white space folded. shown: the text with changes in
+    square brackets. positions: of the sentences. clear: understandable without the passage."""
 
     passage: Passage
     text: str
@@ -179,13 +178,13 @@ def _quotable_part(passage: Passage, sentences: list[str], position: int, before
     brief = len(sentences[0].split()) < SHORTEST_QUOTE and not sentences[0].endswith(",")
     if position == 1 and before == 0 and brief:  # 'Close it. My children …'
         both = f"{without_list_mark(sentences[0])} {own}"
-        if _has_quotable_form(both, LONGEST_PAIR) and both in _SPACES.sub(" ", passage.text):
+        if _has_quotable_form(both, LONGEST_PAIR) and verbatim(both, passage.text):
             return QuotablePart(passage, both, both, (0, 1))
     if not needs_context(text):
-        return QuotablePart(passage, text, _with_bracketed_capital(text), (position,))
+        return QuotablePart(passage, text, with_bracketed_capital(text), (position,))
     leading = without_list_mark(sentences[before]) if before == position - 1 and before >= 0 else ""
     if own == sentences[position] and (pair := _pair_with_sentence_before(passage, leading, own)):
-        return QuotablePart(passage, pair, _with_bracketed_capital(pair), (before, position))
+        return QuotablePart(passage, pair, with_bracketed_capital(pair), (before, position))
     return QuotablePart(passage, own, own, (position,), clear=False)
 
 
@@ -197,13 +196,12 @@ def _has_quotable_form(sentence: str, longest: int) -> bool:
 
 
 def _pair_with_sentence_before(passage: Passage, leading: str, sentence: str) -> str:
-    """Returns both sentences without a connective; '' if the pair is no clearer than the sentence alone, or if two
-    people say the sentences."""
+    """Returns both sentences without a connective; '' if the pair is no clearer, or if two people say the sentences."""
     first = _without_connective(leading)
     if not _has_quotable_form(leading, LONGEST_QUOTE) or needs_context(first):
         return ""
     pair = f"{leading} {sentence}"
-    fits = len(pair.split()) <= LONGEST_PAIR and pair in _SPACES.sub(" ", passage.text)
+    fits = len(pair.split()) <= LONGEST_PAIR and verbatim(pair, passage.text)
     fits = fits and speaker_of(passage, leading) == speaker_of(passage, sentence)
     return pair[len(leading) - len(first) :] if fits else ""
 
@@ -214,6 +212,6 @@ def _without_connective(sentence: str) -> str:
     return rest if len(rest.split()) >= SHORTEST_QUOTE else sentence
 
 
-def _with_bracketed_capital(text: str) -> str:
+def with_bracketed_capital(text: str) -> str:
     """Returns the text with a bracketed capital: '[S]chools lose …' for 'schools lose …'."""
     return f"[{text[0].upper()}]{text[1:]}" if text[:1].islower() else text

@@ -1,12 +1,11 @@
-"""Reported speech: finds the speaker of a sentence in prose that quotes people, such as news and minutes. The patterns
-are in `conventions.toml`."""
+"""Finds the speaker of a sentence in prose that quotes people, such as news. The patterns are in `conventions.toml`."""
 
 import re
 from collections.abc import Sequence
 
 from tools.language.lexicon import is_name, pos_tag
 from tools.language.person_names import fullest_form, is_person, is_surely_person, pattern, without_leading_words
-from tools.language.sentences import SENTENCE_GAP
+from tools.language.sentences import SENTENCE_GAP, split_sentences
 from tools.passages import PROBABLY, Passage
 
 _RELATIVE = re.compile(r"(\w+) (?:that|which|whom) $")
@@ -15,12 +14,15 @@ UNNAMED = "somebody quoted"
 INTERVIEWER = "Interviewer"
 """The speaker of an interview's questions. The word stands alone or follows a name. The questions are no evidence."""
 
+_OF_A_PLACE = re.compile(r"\b(?:at|in|near|runs|owns|keeps)(?: the)? $")  # 'Una Roe, who runs the Kelby Inn'
 _WORD = re.compile(r"\w+")
 _OPENING = 12  # first words of a sentence, which may reject the previous sentence
+_LONGEST_JOINT = 120  # characters of several people's names
 _MARKS = " “”«»„\"‘’'"
 _FIRST_PERSON = re.compile(r"\b(?:I|[Mm]y|[Mm]e|[Mm]ine|[Ww]e|[Oo]urs?|us)\b")
 
 
+_RELEASES = ("press release", "news release")
 _FIRST_PERSON_SHARE, _LEAST_SPOKEN, _MOST_MEAN_WORDS = 0.2, 5, 19
 
 
@@ -65,6 +67,17 @@ def speaker_in_clause(clause: str, verbs: str = "VERB") -> str:
     return ""
 
 
+def _joint_subject(left: str) -> str:
+    """Returns 'Una Roe, Idris Pell' for 'Una Roe and Idris Pell' at the end of the words."""
+    found = pattern("JOINT").search(left[-_LONGEST_JOINT:])
+    if not found:
+        return ""
+    title = plural[0].strip().removesuffix("s") if (plural := pattern("PLURAL_TITLE").match(found[0])) else ""
+    named = re.split(r",? and |, ", pattern("PLURAL_TITLE").sub("", found[0]))
+    people = [f"{title} {name}" if title and not pattern("TITLED").match(f"{name} ") else name for name in named]
+    return ", ".join(people) if all(map(is_person, people)) else ""
+
+
 def _is_described(who: str) -> bool:
     return bool(pattern("DESCRIBED").fullmatch(who)) and not pattern("NAME_AT_END").fullmatch(who)
 
@@ -74,6 +87,8 @@ def _subject_at_end(left: str) -> str:
     left = pattern("RELATIVE").sub("", left)
     if pattern("PASSIVE").search(left):
         return ""
+    if together := _joint_subject(left):
+        return together
     if left.endswith(","):
         *chunks, last = [chunk.strip(" “”\"'") for chunk in left[:-1].split(",")]
         last = re.sub(r"^the ", "", last)
@@ -109,8 +124,10 @@ def _subject_at_end(left: str) -> str:
 def speaker_of(passage: Passage, quote: str) -> str:
     """Returns the speaker of a quote. If the passage reports another person's words, both are named: 'Una Roe, quoted
     by Ana Pereira'. Otherwise the passage's speaker, else its author."""
-    own, reported = passage.said_by, reported_speaker(quote, passage.text, spoken=bool(passage.speaker))
-    if not reported:
+    text = passage.whole or passage.text
+    own, reported = passage.said_by, reported_speaker(quote, text, spoken=bool(passage.speaker))
+    issuer = passage.kind in _RELEASES and reported.startswith("The ") and _is_described(reported)
+    if not reported or issuer:  # 'The company points out' in a company's press release
         return own
     words = set(_WORD.findall(reported.casefold()))
     others = [name for name in own.split(", ") if words.isdisjoint(_WORD.findall(name.casefold())[-1:])]
@@ -122,11 +139,10 @@ def speaker_of(passage: Passage, quote: str) -> str:
 
 
 def reported_speaker(sentence: str, passage: str, *, spoken: bool = False) -> str:
-    """Returns the person or body that the passage reports as the sentence's speaker: 'Ana Pereira' for '"…", said Ana
-    Pereira'. An uncertain name begins with `PROBABLY`. Returns '' if the passage's author says the sentence. Returns
-    `UNNAMED` if the passage names no speaker of a quotation, or if several people say the sentences and the author says
-    none. sentence: one or more sentences of the passage, with `SENTENCE_GAP` between distant ones. spoken: the passage
-    has one speaker, and 'he' and 'she' mean this speaker."""
+    """Returns the reported speaker of the sentence: 'Ana Pereira' for '"…", said Ana Pereira'; '' if the passage's
+    author says it. An uncertain name begins with `PROBABLY`. Returns `UNNAMED` if the passage names no speaker of a
+    quotation, or if several people but not the author say the sentences. sentence: one or more sentences of the
+    passage, with `SENTENCE_GAP` between distant ones. spoken: the passage has one speaker, whom 'he' and 'she' mean."""
     text = "\n".join(" ".join(line.split()) for line in passage.splitlines())
     said = " ".join(sentence.split())
     flat = text.replace("\n", " ")
@@ -137,12 +153,33 @@ def reported_speaker(sentence: str, passage: str, *, spoken: bool = False) -> st
     begin = flat.find(said)
     if begin < 0 or not said:
         return ""
+    if spoken and (reply := _REPLY.match(said)) and not speaker_in_clause(said[reply.end() :]):
+        return ""
     quotations = _quotation_spans(text)
     shares = [max(0, min(end, begin + len(said)) - max(start, begin)) for start, end in quotations]
     opens = said[0] in _MARKS and any(first == begin + 1 and text[last - 1] in ",.!?" for first, last in quotations)
     if sum(shares) * 2 >= len(said) or (opens and any(shares)):
         return _speaker_of_quotation(text, quotations, shares.index(max(shares)), spoken)
+    if not spoken and any(not pattern("VERB_IN_MINUTES").match(said, at.end()) for at in _ABOUT.finditer(said)):
+        return ""
     return _speaker_of_clause(text, quotations, begin, begin + len(said), spoken)
+
+
+_REPLY = re.compile(r"[\"“][^\"“”]{3,300}[\"”]\s*(?:[–—-]+|…|\.\.\.)\s*(?=\w)")
+"""Begins a sentence that answers a quotation: '"Nobody rows" - then count us.'"""
+_ABOUT = re.compile(r"[.!?] (?:She|He) (?:(?:also|then|later|further|\w+ly) )?")
+"""Begins a sentence about the reported person: 'Ann Roe says that few come. She forgets the volunteers.'"""
+
+
+def minutes_sentences(text: str) -> list[str]:
+    """Splits a text into sentences. No sentence ends after a title such as 'Bro.' in 'Bro. Tamati'."""
+    found: list[str] = []
+    for sentence in split_sentences(text):
+        if found and pattern("ABBREVIATED").fullmatch(found[-1].rpartition(" ")[2]):
+            found[-1] += f" {sentence}"
+        else:
+            found.append(sentence)
+    return found
 
 
 def _speaker_of_quotation(text: str, quotations: list[tuple[int, int]], index: int, spoken: bool) -> str:
@@ -150,7 +187,7 @@ def _speaker_of_quotation(text: str, quotations: list[tuple[int, int]], index: i
     if spoken and text[:start].strip(_MARKS) == text[end:].strip(_MARKS) == "":  # the whole turn
         return ""
     who, place = _attribution(text, quotations, index)
-    if spoken and _is_he_or_she(who):
+    if spoken and who.lower() in ("he", "she"):
         return ""
     if not who and (leading := _person_in_lead(text[:place])):
         return PROBABLY + fullest_form(leading, text)
@@ -160,8 +197,7 @@ def _speaker_of_quotation(text: str, quotations: list[tuple[int, int]], index: i
 
 
 def _person_in_lead(text: str) -> str:
-    """Returns the only person in the words before a quotation, such as Una Roe in 'The landlord, Una Roe, was
-    angry:'."""
+    """Returns the only person in the words before a quotation: Una Roe in 'The landlord, Una Roe, was angry:'."""
     led = pattern("LED").search(text.rstrip(_MARKS))
     if led and is_person(led["who"]):
         return led["who"]
@@ -206,7 +242,7 @@ def _speaker_of_clause(text: str, quotations: list[tuple[int, int]], begin: int,
         return fullest_form(led["who"], text)
     if not who and inside and (leading := _person_in_lead(text[begin : inside[0]])):
         return PROBABLY + fullest_form(leading, text)
-    if spoken and _is_he_or_she(who):
+    if spoken and who.lower() in ("he", "she"):
         return ""
     starts = [0, *(m.end() for m in pattern("SENTENCE_END").finditer(clause))]
     place = next((start for start in reversed(starts) if re.search(rf"\b{re.escape(who)}\b", clause[start:])), 0)
@@ -218,14 +254,9 @@ def _speaker_of_clause(text: str, quotations: list[tuple[int, int]], begin: int,
     return "" if found == UNNAMED and pattern("GENERAL").search(clause) else found
 
 
-def _is_he_or_she(who: str) -> bool:
-    return who.lower() in ("he", "she")
-
-
 def is_foil(sentence: str, after: str, passage: str) -> bool:
-    """Whether a sentence gives other people's view that the author does not share: 'We are told that it is cheap. It is
-    not.' A sentence such as 'Some say …' counts only if the next sentence begins with a 'but' or soon has a negation,
-    or if the author says 'I' or 'we'."""
+    """Whether a sentence gives a view that the author does not share: 'We are told that it is cheap. It is not.' A
+    sentence such as 'Some say …' counts only before a 'but' or negation, or if the author says 'I' or 'we'."""
     if not pattern("GENERIC").match(sentence):
         return False
     own = _blank_quotations(passage, _quotation_spans(passage)).replace(sentence, "")
@@ -234,8 +265,7 @@ def is_foil(sentence: str, after: str, passage: str) -> bool:
 
 
 def _quotation_spans(text: str) -> list[tuple[int, int]]:
-    """Returns the spans between quotation marks. An unclosed quotation ends at the next opening mark or at the text's
-    end."""
+    """Returns the spans between quotation marks. The next opening mark or the text's end ends an unclosed quotation."""
     begun = pattern("CLOSED").match(text)
     found = pattern("QUOTED").finditer(text, begun.end() if begun else 0)
     return ([(0, begun.end() - 1)] if begun else []) + [match.span(match.lastindex or 0) for match in found]
@@ -249,18 +279,18 @@ def _blank_quotations(text: str, quotations: list[tuple[int, int]]) -> str:
 
 
 def _attribution(text: str, quotations: list[tuple[int, int]], index: int) -> tuple[str, int]:
-    """Returns the words that name a quotation's speaker, and their place. The words stand after or before this
-    quotation, or after or before the previous quotation."""
+    """Returns the words after or before this quotation, or the previous one, that name its speaker, and their place."""
     start, end = quotations[index]
     following = quotations[index + 1][0] - 1 if index + 1 < len(quotations) else len(text)
     after = pattern("SENTENCE_END").split(text[end + 1 : following], 1)[0]
-    if text[end - 1 : end] not in ".…" and (who := speaker_in_clause(after)):
+    between = text[quotations[index - 1][1] + 1 if index else 0 : start - 1].strip()
+    *others, lead = pattern("SENTENCE_END").split(between)
+    led = speaker_in_clause(lead)
+    if text[end - 1 : end] not in ".…" and not (led and lead.endswith(":")) and (who := speaker_in_clause(after)):
         return who, end
     if text[end - 1 : end] == ",":  # the following words name a person unknown here
         return "", start
-    between = text[quotations[index - 1][1] + 1 if index else 0 : start - 1].strip()
-    *others, lead = pattern("SENTENCE_END").split(between)
-    who = speaker_in_clause(lead)
+    who = led
     if index and (not between or (who and not others and not lead.endswith((":", ",")))):
         return _attribution(text, quotations, index - 1)
     return who, start
@@ -277,8 +307,7 @@ def _resolved_name(who: str, place: int, text: str, quotations: list[tuple[int, 
 
 
 def _antecedent(pronoun: str, before: str) -> str:
-    """Returns the person that 'he' or 'she' means: the last reported person, or a person named in the previous
-    sentences."""
+    """Returns the person that 'he' or 'she' means: the last one reported, or named in the previous sentences."""
     wrong = pattern({"he": "HERS", "she": "HIS"}.get(pronoun, "EDITED"))
     for distance, sentence in enumerate(reversed(pattern("SENTENCE_END").split(before))):
         told = speaker_in_clause(sentence)
@@ -286,7 +315,8 @@ def _antecedent(pronoun: str, before: str) -> str:
             return UNNAMED
         if told and not (told.isupper() or pattern("PRONOUN").fullmatch(told) or wrong.search(told)):
             return fullest_form(told, before)
-        named = [without_leading_words(m[0]) for m in pattern("PERSON").finditer(sentence)]
+        found = (m for m in pattern("PERSON").finditer(sentence) if not _OF_A_PLACE.search(sentence[: m.start()]))
+        named = [without_leading_words(m[0]) for m in found]
         people = [p for p in named if is_person(fullest_form(p, before)) and not wrong.search(p)]
         people = people or [p for p in [_person_at_start(sentence)] if p and not wrong.search(p)]
         if people:

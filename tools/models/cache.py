@@ -24,8 +24,7 @@ _LARGEST = 400_000  # rows; opening the cache deletes the oldest rows beyond thi
 
 
 class CacheFile:
-    """Values by key in one SQLite file. A locked file acts as an empty cache. A damaged file is deleted and
-    recreated."""
+    """Values by key in one SQLite file. A locked file acts as an empty cache. A damaged file is recreated."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

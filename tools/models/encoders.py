@@ -5,9 +5,8 @@ import hashlib
 import logging
 import re
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -44,8 +43,7 @@ class Encoder(Protocol):
         ...
 
     def encode_queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of queries, in the same space as the documents' vectors. Some models use another prompt for
-        queries."""
+        """Vectors of queries, in the documents' space. Some models use another prompt for queries."""
         ...
 
 
@@ -76,8 +74,7 @@ def encoder_files() -> ModelFiles:
 
 
 def load_encoder() -> MiniLM:
-    """Loads the embedded encoder. Raises ModelError if its files are unusable or its outputs are wrong on this
-    processor."""
+    """Raises ModelError if the encoder's files are unusable or its outputs are wrong on this processor."""
     model = load_model(encoder_files(), _matches_reference, "encoder")
     return MiniLM(model, f"minilm-int8-{encoder_files().fingerprint()}")
 
@@ -221,7 +218,6 @@ _CONCURRENT = 4  # requests
 _SIZE_STATUSES = (400, 413, 422)  # statuses of refusals that may be about the size
 
 Rows = NDArray[np.float32]
-_Send = Callable[[Sequence[str]], Awaitable[Rows]]
 
 
 class EndpointEncoder(ModelEndpoint):
@@ -253,16 +249,12 @@ class EndpointEncoder(ModelEndpoint):
         self._document_prompt = document_prompt
         self._dimensions: int | None = None
         self._batch = batch
-        self._asking = threading.Lock()
         settings = "\x1f".join((model, query_prompt, document_prompt))
         self.name = f"endpoint-{model}-{hashlib.sha256(settings.encode()).hexdigest()[:12]}"
 
     @property
     def dimensions(self) -> int:
-        with self._asking:
-            if self._dimensions is None:
-                self._dimensions = self._ask(["How many dimensions has this?"]).shape[1]
-            return self._dimensions
+        return self._dimensions or self._vectors(["How many dimensions has this?"]).shape[1]
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         return self._vectors([self._document_prompt + text for text in texts])
@@ -273,50 +265,44 @@ class EndpointEncoder(ModelEndpoint):
     def _vectors(self, texts: list[str]) -> NDArray[np.float32]:
         if not texts:
             return np.zeros((0, self.dimensions), np.float32)
-        vectors = self._ask(texts)
-        with self._asking:
-            self._dimensions = known = self._dimensions or vectors.shape[1]
-        if vectors.shape[1] != known:
-            raise ProviderReplyError(
-                f"the encoder {self.model} gave vectors of {vectors.shape[1]} dimensions instead of {known}. "
-                "Set the number that it gives, then encode again with `python -m agent rebuild`.",
-                hint=", then encode again with `python -m agent rebuild`",
-            )
-        return vectors
-
-    def _ask(self, texts: Sequence[str]) -> Rows:
         rows = asyncio.run(self._all_rows(texts))
-        if len({part.shape[1] for part in rows}) > 1:
-            raise ProviderReplyError(f"{self.server} gave vectors of different lengths.")
+        self._dimensions = known = self._dimensions or rows[0].shape[1]
+        if other := next((part.shape[1] for part in rows if part.shape[1] != known), None):
+            raise ProviderReplyError(
+                f"the encoder {self.model} gave vectors of {other} dimensions instead of {known}.",
+                hint="Encode again with `python -m agent rebuild`.",
+            )
         return np.concatenate(rows)
 
     async def _all_rows(self, texts: Sequence[str]) -> list[Rows]:
         """The vectors of all texts, by concurrent requests."""
         async with self.open_client() as client:
-            send = partial(self._send, client, asyncio.Semaphore(_CONCURRENT))
+            free = asyncio.Semaphore(_CONCURRENT)
+            parts = [self._rows_of(client, free, part) for part in batches(texts, self._batch)]
             try:
-                made = await in_time(asyncio.gather(*(self._rows_of(send, p) for p in batches(texts, self._batch))))
+                made = await in_time(asyncio.gather(*parts))
             except DeadlineError as exc:
                 raise DeadlineError(f"{self.server} did not answer before the deadline.") from exc
         return [rows for part in made for rows in part]
 
-    async def _rows_of(self, send: _Send, texts: Sequence[str]) -> list[Rows]:
+    async def _rows_of(self, client: "httpx.AsyncClient", free: asyncio.Semaphore, texts: Sequence[str]) -> list[Rows]:
         """The vectors. If the server refuses the size, the encoder sends the two halves of the texts separately. If the
         server refuses a single text, the encoder sends the text's first half and adds a note. Most models truncate long
         texts anyway."""
         try:
-            return [await send(texts)]
+            return [await self._send(client, free, texts)]
         except ProviderDownError as exc:
             of_length = exc.status > 0 and is_about_length(str(exc))
             if not of_length and (exc.status not in _SIZE_STATUSES or len(texts) == 1):
                 raise
         if len(texts) == 1:
-            rows = await send([texts[0][: max(1, len(texts[0]) // 2)]])
+            rows = await self._send(client, free, [texts[0][: max(1, len(texts[0]) // 2)]])
             message = f"The encoder {self.model} refused some texts as too long, so only their first half was encoded."
             _LOG.warning("%s", message)
             current_log().note("scope", message)
             return [rows]
-        return [rows for part in batches(texts, (len(texts) + 1) // 2) for rows in await self._rows_of(send, part)]
+        halves = batches(texts, (len(texts) + 1) // 2)
+        return [rows for part in halves for rows in await self._rows_of(client, free, part)]
 
     async def _send(self, client: "httpx.AsyncClient", free: asyncio.Semaphore, texts: Sequence[str]) -> Rows:
         body = {"model": self.model, "input": list(texts), "encoding_format": "float"}

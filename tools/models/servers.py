@@ -6,7 +6,6 @@ count is near a multiple of 512, a lower ratio of characters to tokens already p
 whole context, or half of the context and two tokens.
 """
 
-import asyncio
 import math
 import re
 import tomllib
@@ -21,8 +20,8 @@ from urllib.parse import urlsplit
 from tools.budget import current_budget, current_log
 from tools.errors import PromptTooLongError, ProviderDownError, ProviderReplyError, SettingsError
 from tools.limits import ENDPOINT_SECONDS, MODEL_REQUESTS
-from tools.models.chat.vendors import COMPATIBLE, Vendor, vendor_of
-from tools.net.http import check_address, fetch_json, is_local, open_client, without_login
+from tools.models.chat.vendors import Vendor, vendor_of
+from tools.net.http import fetch_json, is_local, open_client, without_login
 from tools.net.pool import ServerPool
 from tools.net.retries import is_cut_short
 
@@ -30,21 +29,17 @@ if TYPE_CHECKING:
     import httpx
 
 
-async def list_models_at(url: str, key: str = "", vendor: Vendor = COMPATIBLE) -> list[str]:
+async def list_models_at(url: str, key: str, vendor: Vendor) -> list[str]:
     """The names of a server's models. Raises ProviderDownError, ProviderReplyError."""
-    asked, here = vendor.listing, without_login(url)
-    address, headers = f"{url.rstrip('/')}{asked.path}", asked.headers(key.strip())
+    here, address, headers = without_login(url), f"{url.rstrip('/')}{vendor.models}", vendor.headers(key.strip())
     async with open_client(seconds=10.0) as client:
-        try:
-            async with asyncio.timeout(15.0):
-                listed = await fetch_json(client, "GET", address, name=here, headers=headers, key=vendor.key)
-        except TimeoutError as exc:
-            raise ProviderDownError(f"{here} did not answer in time.") from exc
-    rows = listed.get(asked.rows) if isinstance(listed, dict) else None
-    if not isinstance(rows, list):
-        kind = f"{vendor.prefix} does" if vendor.prefix else "an OpenAI-compatible server does"
-        raise ProviderReplyError(f"{here} does not list its models as {kind}.")
-    names = [str(row[asked.name]) for row in rows if isinstance(row, dict) and row.get(asked.name)]
+        listed = await fetch_json(client, "GET", address, name=here, headers=headers, key=vendor.key)
+    try:
+        rows = listed["data"] if "data" in listed else listed["models"]
+        names = [str(row["id"] if "id" in row else row["name"]) for row in rows]
+    except (KeyError, TypeError) as exc:
+        kind = vendor.prefix or "an OpenAI-compatible server"
+        raise ProviderReplyError(f"{here} does not list its models as {kind} does.") from exc
     return [name.removeprefix("models/") if vendor.prefix == "google_genai" else name for name in names]
 
 
@@ -67,8 +62,7 @@ def refuse_truncated_prompts(needed: bool = True) -> Iterator[None]:
 
 
 def check_prompt_truncation(name: str, characters: int, tokens: int) -> None:
-    """Notes in the answer that the model's server truncated a prompt. Raises PromptTooLongError inside
-    `refuse_truncated_prompts`."""
+    """Notes that a server truncated a prompt. Raises PromptTooLongError inside `refuse_truncated_prompts`."""
     a_token = _CHARACTERS_NEAR_CONTEXT if tokens % 512 in (0, 1, 2, 511) else _CHARACTERS_CERTAIN
     a_token = _CHARACTERS_AT_CONTEXT if tokens in _USUAL_CONTEXTS else a_token
     if tokens < _FEWEST_TOKENS or characters <= a_token * tokens:
@@ -139,13 +133,11 @@ class ModelEndpoint:
         price: Price | None = None,
         requests: int = MODEL_REQUESTS,
     ) -> None:
-        """url: an address, or several of servers of the same model, with or without the last part /score or
-        /embeddings. seconds: longest silence of a server. price: the price of tokens. A model on this machine costs
-        nothing. requests: open requests to one server. Raises ProviderDownError for an invalid
-        address."""
+        """url: an address, or several of servers of the same model, with or without /score or /embeddings at the end.
+        seconds: longest silence of a server. price: of tokens; a model on this machine costs nothing. requests: open
+        requests to one server."""
         self._pool = ServerPool(re.sub("/(?:score|embeddings)?/*(?=,|$)", "", url), requests)
-        for each in (urls := self._pool.urls):
-            check_address(each)
+        urls = self._pool.urls
         self.address, self.base = ", ".join(urls), urls[0]
         self.model = model
         self.server = f"{model} at {', '.join(urlsplit(each).netloc.rpartition('@')[2] for each in urls)}"
@@ -156,7 +148,7 @@ class ModelEndpoint:
     def open_client(self) -> "httpx.AsyncClient":
         """A client of the server. The client sends only the key and the body.
 
-        Raises ProviderDownError for an invalid key, and in an offline run for an address on another machine.
+        Raises ProviderDownError in an offline run for an address on another machine.
         """
         if current_budget().offline and not is_local(self.address):
             raise ProviderDownError(f"{self.server} is on another machine, and this run stays offline.")
@@ -166,11 +158,8 @@ class ModelEndpoint:
         return client
 
     async def post(self, client: "httpx.AsyncClient", url: str, body: dict[str, Any]) -> dict[str, Any]:
-        """The JSON object of one call. If the server does not count the tokens, they are estimated at four characters
-        each.
-
-        Raises ProviderDownError, ProviderReplyError, BudgetError.
-        """
+        """The JSON object of one call. Tokens that the server does not count are estimated at four characters each.
+        Raises ProviderDownError, ProviderReplyError, BudgetError."""
         budget = current_budget()
         budget.begin_call()
         try:

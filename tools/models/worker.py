@@ -24,8 +24,7 @@ _BATCH = 64  # items of one model run; few, so that new requests do not wait lon
 
 
 def lower_priority() -> None:
-    """Lowers the priority of this thread and of the threads that it starts, so that short tasks such as page loads run
-    first."""
+    """Lowers the priority of this thread and of the threads that it starts, so that short tasks run first."""
     if sys.platform == "linux":  # threads have their own niceness
         thread = threading.get_native_id()
         # Raising the priority of a nicer process may not be permitted.

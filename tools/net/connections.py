@@ -17,11 +17,6 @@ _TICK = 1.0
 _LATE = "HTTP/1.1 408 Request Timeout\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 
 
-def most_connections() -> int:
-    """The limit of open connections: at most half of the files that this process may open."""
-    return min(_MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
-
-
 class Connection(H11Protocol):
     """An HTTP/1.1 connection. The server closes the connection if the caller is too slow, or if there are too many
     connections and this one has waited longest."""
@@ -32,7 +27,8 @@ class Connection(H11Protocol):
         self._waiting: dict[Connection, float] = vars(self.server_state).setdefault("waiting", {})
         self._body_bytes, self._body_waited = 0, 0.0
         self._sort()
-        if len(self.connections) > most_connections():
+        # At most half of the files that this process may open.
+        if len(self.connections) > min(_MOST_CONNECTIONS, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2):
             next(iter(self._waiting)).close_late_head()
         self._looking = self.loop.call_later(_TICK, self._look)
 

@@ -1,44 +1,40 @@
-"""The HTTP client of all providers. Sends requests, parses JSON replies, writes error messages, and checks keys and
-addresses."""
+"""The HTTP client of all providers: sends requests, parses JSON replies and writes error messages.
+
+The settings check keys and addresses."""
 
 import contextlib
 import ipaddress
 import json
 import re
 from collections.abc import Callable, Mapping, Set
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+import httpx
 
 from tools.errors import ProviderDownError, ProviderReplyError
 from tools.limits import CONNECT_SECONDS
-from tools.net.pool import ServerPool, failed_server, split_addresses
-from tools.net.retries import retry_transport
-from tools.net.route import cause, proxy_transport
-
-if TYPE_CHECKING:
-    import httpx
+from tools.net.pool import PoolTransport, ServerPool, failed_server, split_addresses
+from tools.net.retries import RetryTransport
+from tools.net.route import ProxyTransport, cause
 
 
 def open_client(
     headers: Mapping[str, str] | None = None,
     seconds: float = 60.0,
-    around: "Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport]" = lambda transport: transport,
+    around: Callable[[httpx.AsyncBaseTransport], httpx.AsyncBaseTransport] = lambda transport: transport,
     pool: ServerPool | None = None,
-) -> "httpx.AsyncClient":
+    least_pause: float = 0.0,
+) -> httpx.AsyncClient:
     """A client with retries and the environment's proxies. The client follows no redirects and reads no credentials
     from the environment.
 
     seconds: longest silence of a server. The stage's deadline may end a call earlier. around: wraps the transport and
-    its retries. pool: chooses the server of each attempt. Raises ProviderDownError for headers that cannot be sent,
-    such as a key with stray characters.
+    its retries. pool: chooses the server of each attempt. least_pause: seconds before a request is repeated.
     """
-    import httpx
-
-    for value in (headers or {}).values():
-        check_key(value)
-    sending = pool.transport(proxy_transport()) if pool else proxy_transport()
+    sending = PoolTransport(pool, ProxyTransport()) if pool else ProxyTransport()
     return httpx.AsyncClient(
-        transport=around(retry_transport(sending)),
+        transport=around(RetryTransport(sending, least_pause)),
         headers={"accept-encoding": "identity", **(headers or {})},
         timeout=httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS)),
         trust_env=False,
@@ -46,7 +42,7 @@ def open_client(
 
 
 async def fetch_json(
-    client: "httpx.AsyncClient",
+    client: httpx.AsyncClient,
     method: str,
     url: str,
     *,
@@ -54,7 +50,7 @@ async def fetch_json(
     body: Any = None,
     headers: Mapping[str, str] | None = None,
     key: str = "",
-    parse: "Callable[[httpx.Response], Any] | None" = None,
+    parse: Callable[[httpx.Response], Any] = lambda response: response.json(),
 ) -> Any:
     """The JSON reply of the server called `name`. `key`: the environment variable of the server's key, for error
     messages. `parse`: reads a reply that is not plain JSON; it may raise ValueError.
@@ -62,14 +58,11 @@ async def fetch_json(
     Raises ProviderDownError (invalid address, unreachable, refused, or failed after the retries) or ProviderReplyError
     (no JSON, or too large). No message contains a key that was sent.
     """
-    check_address(url)
     sent = client.headers, headers
-    import httpx
-
     try:
         response = await client.request(method, url, json=body, headers=headers)
         if response.status_code < 300:
-            return parse(response) if parse else response.json()
+            return parse(response)
     except (httpx.HTTPError, httpx.InvalidURL) as exc:
         name = failed_server(name, exc)
         if isinstance(exc, httpx.TimeoutException):
@@ -88,7 +81,7 @@ async def fetch_json(
 _USUAL = frozenset("host accept accept-encoding connection content-type content-length transfer-encoding".split())
 
 
-def strip_headers(request: "httpx.Request", kept: Set[str]) -> None:
+def strip_headers(request: httpx.Request, kept: Set[str]) -> None:
     """Removes a vendor client's own headers. Only the usual headers and `kept` remain."""
     for name in [n for n in request.headers if n.lower() not in _USUAL | kept]:
         del request.headers[name]
@@ -100,15 +93,13 @@ def status_error(name: str, status: int, body: bytes | str = b"", key: str = "")
     said = refusal_text(text)
     if status < 400:
         return ProviderDownError(f"{name} redirects to another address (status {status}). Set that address.")
-    if status == 401:  # some servers repeat part of the key
-        return ProviderDownError(f"{name} refused the key (status 401). Check {key or 'it'} in .env.")
-    because = f": {said}" if said else ""
-    if status == 403:
-        return ProviderDownError(f"{name} refused the key (status 403{because}). Check {key or 'it'} in .env.")
+    because = f": {said}" if said and status != 401 else ""  # with 401 some servers repeat part of the key
+    if status in (401, 403):
+        return ProviderDownError(f"{name} refused the key (status {status}{because}). Check {key or 'it'} in .env.")
     if status == 404:
-        return ProviderDownError(f"{name} does not know the address or the model (status 404{because}).")
+        return ProviderDownError(f"{name} does not know the address or the model (status {status}{because}).")
     if status == 429:
-        return ProviderDownError(f"{name} allows no more requests now (status 429{because}).")
+        return ProviderDownError(f"{name} allows no more requests now (status {status}{because}).")
     return ProviderDownError(f"{name} failed (status {status}{because}).")
 
 
@@ -134,12 +125,6 @@ def without_key(text: str, *headers: Mapping[str, str] | None) -> str:
     return text
 
 
-def check_key(key: str) -> None:
-    """Raises ProviderDownError for a key that no header can hold."""
-    if not all(" " <= character <= "~" for character in key):
-        raise ProviderDownError("a key holds a character that cannot be sent. Copy it again.")
-
-
 def is_address(address: str) -> bool:
     """Whether the address has a host, and a valid port if any."""
     try:
@@ -147,13 +132,6 @@ def is_address(address: str) -> bool:
         return bool(place.hostname) and place.port != 0 and address.isprintable() and " " not in address
     except ValueError:
         return False
-
-
-def check_address(address: str) -> None:
-    """Raises ProviderDownError for an invalid address."""
-    if not is_address(address):
-        shown = without_login(address)
-        raise ProviderDownError(f"'{shown}' is no address of a server. Write it as http://HOST:PORT/v1.")
 
 
 def without_login(address: str) -> str:
@@ -170,11 +148,17 @@ def is_local(addresses: str) -> bool:
 
 
 def _is_local(address: str) -> bool:
-    host = ""
     try:
         parts = urlsplit(address if "//" in address else f"//{address}")
-        named = parse_qs(parts.query).get("host", [""])[0]  # as Postgres does; a path is a socket of this machine
-        host = named if named and not named.startswith("/") else parts.hostname or "localhost"
-        return ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return host == "localhost"
+        return False
+    named = parse_qs(parts.query).get("host", [""])[0]  # as Postgres does; a path is a socket of this machine
+    return is_loopback(named if named and not named.startswith("/") else parts.hostname or "localhost")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a name or an address belongs to this machine alone."""
+    try:
+        return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,7 +1,6 @@
 """Sockets, uvicorn options and shutdown of the API and the page."""
 
 import contextlib
-import ipaddress
 import os
 import resource
 import signal
@@ -18,14 +17,6 @@ from tools.net.connections import HEAD_SECONDS, Connection
 
 _BACKLOG, _FILES = 512, 4096
 _CLOSING_SECONDS, _CUT_SECONDS = 3, 9.0
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a name or an address belongs to this machine alone."""
-    try:
-        return host.lower() == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -13,15 +13,14 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
+
+import httpx
 
 from tools.budget import current_budget
 from tools.limits import FIRST_PAUSE, MODEL_REQUESTS
 from tools.net.retries import causes_of, pause_before, retry_after
-
-if TYPE_CHECKING:
-    import httpx
 
 
 def split_addresses(addresses: str) -> list[str]:
@@ -104,41 +103,8 @@ class ServerPool:
             self.servers[SERVERS.setdefault(origin, Server(place))] = origin
         self._per_server = per_server
 
-    def transport(self, inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
-        """The transport over all servers. Raises httpx.PoolTimeout for a request whose turn does not come in time."""
-        import httpx
-
-        pool = self
-
-        class Pooled(httpx.AsyncBaseTransport):
-            async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-                tried: set[Server] = set()
-                while True:
-                    server = await pool._turn(request, tried)
-                    tried.add(server)
-                    try:
-                        response = await inner.handle_async_request(request)
-                    except BaseException as exc:
-                        if pool._end(server, _outcome(exc)) and pool._may_go_on(tried):
-                            continue
-                        raise
-                    if response.status_code not in _FULL:
-                        response.stream = _counted(response, partial(pool._end, server))
-                        return response
-                    pool._end(server, "full", retry_after(response.headers.get("retry-after", ""), math.nan))
-                    if not pool._may_go_on(tried):
-                        return response
-                    await response.aclose()
-
-            async def aclose(self) -> None:
-                await inner.aclose()
-
-        return Pooled()
-
-    async def _turn(self, request: "httpx.Request", tried: set[Server]) -> Server:
+    async def turn(self, request: httpx.Request, tried: set[Server]) -> Server:
         """Waits for a server, and directs the request to it."""
-        import httpx
-
         until = time.monotonic() + current_budget().seconds_left()
         turn = _Turn(self, until, tried, asyncio.get_running_loop().create_future())
         with _LOCK:
@@ -149,11 +115,11 @@ class ServerPool:
                 if until <= (now := time.monotonic()):
                     raise httpx.PoolTimeout("no server was free before the deadline", request=request)
                 wake = min([until, *(s.out_until for s in self.servers if s.out_until > now)])
-                await asyncio.wait([turn.given], timeout=None if math.isinf(wake) else wake - now)
+                await asyncio.wait([turn.given], timeout=wake - now)
                 _assign()
         except BaseException:
             with _LOCK:
-                _TURNS.remove(turn) if turn.server is None else self._end(turn.server, "cancelled")
+                _TURNS.remove(turn) if turn.server is None else self.end(turn.server, "cancelled")
             raise
         if len(self.servers) > 1:
             url = httpx.URL(self.servers[turn.server])
@@ -162,7 +128,7 @@ class ServerPool:
             request.headers.pop("cookie", None)  # another server's
         return turn.server
 
-    def _end(self, server: Server, outcome: str, seconds: float = math.nan) -> bool:
+    def end(self, server: Server, outcome: str, seconds: float = math.nan) -> bool:
         """Ends a request; returns whether its server is left out now. seconds: a full server's Retry-After."""
         with _LOCK:
             server.open -= 1
@@ -174,7 +140,7 @@ class ServerPool:
             _assign()
         return is_out
 
-    def _may_go_on(self, tried: set[Server]) -> bool:
+    def may_go_on(self, tried: set[Server]) -> bool:
         """Whether another server may take the request, or a full server takes it before the deadline."""
         now = time.monotonic()
         until = now + current_budget().seconds_left()
@@ -191,12 +157,6 @@ class ServerPool:
         free = [s for s in ready or self.servers if s.open < (1 if s in probed else self._per_server)]
         return min(free, key=lambda s: (s in turn.tried, s.open, s.last), default=None)
 
-    def take(self, turn: _Turn, server: Server) -> None:
-        """Counts a waiting request as open, and wakes it."""
-        server.open, server.last = server.open + 1, time.monotonic()
-        turn.server = server
-        turn.given.get_loop().call_soon_threadsafe(turn.given.cancel)
-
 
 def _assign() -> None:
     """Gives free servers to waiting requests in their order."""
@@ -204,53 +164,79 @@ def _assign() -> None:
         for turn in list(_TURNS):
             if server := turn.pool.choice(turn):
                 _TURNS.remove(turn)
-                turn.pool.take(turn, server)
+                server.open, server.last = server.open + 1, time.monotonic()
+                turn.server = server
+                turn.given.get_loop().call_soon_threadsafe(turn.given.cancel)
 
 
 def _outcome(exc: BaseException) -> str:
-    import httpx
-
     if not isinstance(exc, httpx.TransportError):
         return "cancelled"
     return "failed" if isinstance(exc, httpx.ReadTimeout | httpx.UnsupportedProtocol) else "unreachable"
 
 
-def _counted(response: "httpx.Response", end: Callable[[str], object]) -> "httpx.AsyncByteStream":
-    """The reply's stream, which calls `end` once with the request's outcome when it is over."""
-    import httpx
+class PoolTransport(httpx.AsyncBaseTransport):
+    """Sends each request to a server of the pool. Raises httpx.PoolTimeout if the request's turn does not come in
+    time."""
 
-    stream: Any = response.stream
-    outcomes = ["refused" if response.status_code >= 400 else "answered"]
+    def __init__(self, pool: ServerPool, inner: httpx.AsyncBaseTransport) -> None:
+        self._pool, self._inner = pool, inner
 
-    def done() -> None:
-        if outcomes:
-            end(outcomes[-1])
-            outcomes.clear()
-
-    class Counted(httpx.AsyncByteStream):
-        async def __aiter__(self) -> AsyncIterator[bytes]:
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        tried: set[Server] = set()
+        while True:
+            server = await self._pool.turn(request, tried)
+            tried.add(server)
             try:
-                async for part in stream:
-                    yield part
-            except (httpx.TransportError, asyncio.CancelledError) as exc:
-                outcomes.append(_outcome(exc))
+                response = await self._inner.handle_async_request(request)
+            except BaseException as exc:
+                if self._pool.end(server, _outcome(exc)) and self._pool.may_go_on(tried):
+                    continue
                 raise
-            finally:  # some clients do not close a reply that they stop reading
-                done()
+            if response.status_code not in _FULL:
+                response.stream = _CountedStream(response, partial(self._pool.end, server))
+                return response
+            self._pool.end(server, "full", retry_after(response.headers.get("retry-after", ""), math.nan))
+            if not self._pool.may_go_on(tried):
+                return response
+            await response.aclose()
 
-        async def aclose(self) -> None:
-            try:
-                await stream.aclose()
-            finally:
-                done()
+    async def aclose(self) -> None:
+        await self._inner.aclose()
 
-    return Counted()
+
+class _CountedStream(httpx.AsyncByteStream):
+    """The reply's stream, which calls `end` once with the request's outcome when it is over."""
+
+    def __init__(self, response: httpx.Response, end: Callable[[str], object]) -> None:
+        self._stream: Any = response.stream
+        self._outcome = "refused" if response.status_code >= 400 else "answered"
+        self._end: Callable[[str], object] | None = end
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        try:
+            async for part in self._stream:
+                yield part
+        except (httpx.TransportError, asyncio.CancelledError) as exc:
+            self._outcome = _outcome(exc)
+            raise
+        finally:  # some clients do not close a reply that they stop reading
+            self._done()
+
+    async def aclose(self) -> None:
+        try:
+            await self._stream.aclose()
+        finally:
+            self._done()
+
+    def _done(self) -> None:
+        if self._end:
+            self._end(self._outcome)
+            self._end = None
 
 
 def failed_server(name: str, failed: Any) -> str:
     """A name that ends with several addresses, with the one that a failed request or its error concerns."""
-    import httpx
-
     requests = (getattr(one, "_request", None) or vars(one).get("request") for one in causes_of(failed))
     request = None if isinstance(failed, httpx.PoolTimeout) else next(filter(None, requests), None)
     return re.sub(r"\S+(, \S+)+$", request.url.netloc.decode("ascii"), name) if request else name

@@ -11,94 +11,87 @@ import re
 import time
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import httpx
 
 from tools.budget import current_budget
 from tools.errors import ProviderReplyError
 from tools.limits import ATTEMPTS, FIRST_PAUSE, LARGEST_REPLY, LONGEST_PAUSE
 
-if TYPE_CHECKING:
-    import httpx
-
 RETRYABLE = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 """Statuses after which the same request may succeed."""
-LEAST_PAUSE = "steelman.least_pause"
-"""A request's extension: least seconds before the request is repeated."""
 _ANSWERED = "steelman.answered"  # request extension: the head of a reply has arrived
 _PIECE = 1 << 16
 # Values of Content-Encoding that mean no compression, mostly names of character sets.
 _PLAIN = re.compile(r"|identity|none|binary|[78]bit|aws-chunked|utf-?(?:8|16)|(?:us-)?ascii|iso-8859-\d+|windows-125\d")
 
 
-def retry_transport(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
-    """The transport with retries and bounded replies."""
-    import httpx
+class RetryTransport(httpx.AsyncBaseTransport):
+    """The inner transport with retries and bounded replies. least_pause: seconds before a request is repeated."""
 
-    class Retrying(httpx.AsyncBaseTransport):
-        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-            for again in range(ATTEMPTS):
-                pause = max(pause_before(again), request.extensions.get(LEAST_PAUSE, 0.0))
-                request.extensions.pop(_ANSWERED, None)
-                try:
-                    response = await inner.handle_async_request(request)
-                    response = await _decoded(response, request)
-                    request.extensions[_ANSWERED] = True
-                    if response.status_code not in RETRYABLE:
-                        return response
-                    pause = retry_after(response.headers.get("retry-after", ""), pause)
-                    if not _may_retry(pause, again):
-                        return response
-                    await response.aclose()
-                except httpx.TransportError as exc:
-                    if isinstance(exc, httpx.UnsupportedProtocol) or not _may_retry(pause, again):
-                        raise
-                await asyncio.sleep(pause)
-            raise AssertionError("the last attempt returns or raises")
+    def __init__(self, inner: httpx.AsyncBaseTransport, least_pause: float = 0.0) -> None:
+        self._inner, self._least_pause = inner, least_pause
 
-        async def aclose(self) -> None:
-            await inner.aclose()
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        for again in range(ATTEMPTS):
+            pause = max(pause_before(again), self._least_pause)
+            request.extensions.pop(_ANSWERED, None)
+            try:
+                response = await self._inner.handle_async_request(request)
+                await _limit_reply(response, request)
+                request.extensions[_ANSWERED] = True
+                if response.status_code not in RETRYABLE:
+                    return response
+                pause = retry_after(response.headers.get("retry-after", ""), pause)
+                if not _may_retry(pause, again):
+                    return response
+                await response.aclose()
+            except httpx.TransportError as exc:
+                if isinstance(exc, httpx.UnsupportedProtocol) or not _may_retry(pause, again):
+                    raise
+            await asyncio.sleep(pause)
+        raise AssertionError("the last attempt returns or raises")
 
-    return Retrying()
+    async def aclose(self) -> None:
+        await self._inner.aclose()
 
 
-async def _decoded(response: "httpx.Response", request: "httpx.Request") -> "httpx.Response":
-    """The response, decompressed if needed and limited in size."""
-    import httpx
-
+async def _limit_reply(response: httpx.Response, request: httpx.Request) -> None:
+    """Decompresses the reply if needed, and limits its size."""
     try:
         unpack = decompressor(response.headers.pop("content-encoding", ""))
     except ValueError as exc:
         await response.aclose()
         raise httpx.DecodingError(f"what it sent {exc}", request=request) from exc
-    response.stream = _bounded_stream(response.stream, unpack)
-    return response
+    response.stream = _LimitedStream(response.stream, unpack)
 
 
-def _bounded_stream(stream: Any, unpack: Callable[[bytes], Iterator[bytes]]) -> "httpx.AsyncByteStream":
-    """The stream up to a size limit. The limit also holds for clients that read a whole line or a whole error reply at
+class _LimitedStream(httpx.AsyncByteStream):
+    """A reply up to a size limit. The limit also holds for clients that read a whole line or a whole error reply at
     once."""
-    import httpx
 
-    class Bounded(httpx.AsyncByteStream):
-        async def __aiter__(self) -> AsyncIterator[bytes]:
-            size = 0
-            try:
-                async for part in stream:
-                    for piece in unpack(part):
-                        yield piece
-                        if (size := size + len(piece)) > LARGEST_REPLY:
-                            await stream.aclose()
-                            raise ProviderReplyError(f"the server sent more than {LARGEST_REPLY // 1_000_000} MB.")
-            except (httpx.ReadError, httpx.RemoteProtocolError) as exc:
-                raise httpx.ReadError("the connection was cut in the middle of the reply") from exc
-            except ValueError as exc:
-                raise httpx.DecodingError(f"what it sent {exc}") from exc
+    def __init__(self, stream: Any, unpack: Callable[[bytes], Iterator[bytes]]) -> None:
+        self._stream, self._unpack = stream, unpack
 
-        async def aclose(self) -> None:
-            await stream.aclose()
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size = 0
+        try:
+            async for part in self._stream:
+                for piece in self._unpack(part):
+                    yield piece
+                    if (size := size + len(piece)) > LARGEST_REPLY:
+                        await self.aclose()
+                        raise ProviderReplyError(f"the server sent more than {LARGEST_REPLY // 1_000_000} MB.")
+        except (httpx.ReadError, httpx.RemoteProtocolError) as exc:
+            raise httpx.ReadError("the connection was cut in the middle of the reply") from exc
+        except ValueError as exc:
+            raise httpx.DecodingError(f"what it sent {exc}") from exc
 
-    return Bounded()
+    async def aclose(self) -> None:
+        await self._stream.aclose()
 
 
 def decompressor(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
@@ -127,10 +120,8 @@ def decompressor(encoding: str) -> Callable[[bytes], Iterator[bytes]]:
 
 def is_cut_short(exc: BaseException | None) -> bool:
     """Whether the error, or one of its causes, is a connection that ended in the middle of a reply."""
-    import httpx
-
-    cut = next((e for e in causes_of(exc) if isinstance(e, httpx.ReadError | httpx.RemoteProtocolError)), None)
-    return cut is not None and had_response(cut)
+    cuts = (e for e in causes_of(exc) if isinstance(e, httpx.ReadError | httpx.RemoteProtocolError))
+    return any(map(had_response, cuts))
 
 
 def causes_of(exc: BaseException | None) -> Iterator[BaseException]:
@@ -142,8 +133,6 @@ def causes_of(exc: BaseException | None) -> Iterator[BaseException]:
 
 def had_response(exc: Exception) -> bool:
     """Whether the head of a reply had arrived when the request failed."""
-    import httpx
-
     return isinstance(exc, httpx.RequestError) and _ANSWERED in exc.request.extensions
 
 
@@ -158,10 +147,8 @@ def _may_retry(pause: float, again: int) -> bool:
 
 def retry_after(value: str, otherwise: float) -> float:
     """The seconds of a Retry-After header. The header is a number or a date."""
-    try:
+    with suppress(ValueError):
         return max(0.0, float(value))
-    except ValueError:
-        pass
     try:
         return max(0.0, float(parsedate_to_datetime(value).timestamp()) - time.time())
     except (ValueError, OverflowError):

@@ -13,15 +13,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies_environment, proxy_bypass_environment  # type: ignore[attr-defined]  # undocumented
 
+import certifi
+import httpx
+
 from tools.errors import ProviderDownError
-
-if TYPE_CHECKING:
-    import httpx
-
 
 PROXY = "steelman.proxy"  # the request extension that holds the request's proxy
 _PORTS = {"http": 80, "https": 443}
@@ -35,19 +33,11 @@ class Proxy:
     variable: str
 
     def __str__(self) -> str:
-        return f"the proxy at {self.place} ({self.variable})"
+        place = urlsplit(self.url).netloc.rpartition("@")[2] if is_proxy(self.url) else "?"
+        return f"the proxy at {place} ({self.variable})"
 
-    @property
-    def place(self) -> str:
-        if not is_proxy(self.url):
-            return "?"
-        parts = urlsplit(self.url)
-        return f"{parts.hostname}:{parts.port}" if parts.port else str(parts.hostname)
-
-    def to_httpx(self) -> "httpx.Proxy":
+    def to_httpx(self) -> httpx.Proxy:
         """The proxy for httpx. Raises ProviderDownError for an invalid address or an unsupported scheme."""
-        import httpx
-
         scheme = self.url.partition("://")[0]
         try:
             given = httpx.Proxy(self.url) if is_proxy(self.url) else None
@@ -116,8 +106,6 @@ def tls_context() -> ssl.SSLContext:
 
 @lru_cache(maxsize=4)
 def _tls_context(file: str, folders: str) -> ssl.SSLContext:
-    import certifi
-
     tls = ssl.create_default_context(cafile=certifi.where())
     tls.load_default_certs()  # OpenSSL reads the variables too, but ignores unreadable files silently
     try:
@@ -132,33 +120,29 @@ def _tls_context(file: str, folders: str) -> ssl.SSLContext:
     return tls
 
 
-def proxy_transport() -> "httpx.AsyncBaseTransport":
-    """A transport that chooses the route of each request and records the proxy in the request's extensions."""
-    import httpx
+class ProxyTransport(httpx.AsyncBaseTransport):
+    """Chooses the route of each request and records the proxy in the request's extensions."""
 
-    class Routed(httpx.AsyncBaseTransport):
-        def __init__(self) -> None:
-            self._ways: dict[tuple[bool, Proxy | None], httpx.AsyncHTTPTransport] = {}
+    def __init__(self) -> None:
+        self._ways: dict[tuple[bool, Proxy | None], httpx.AsyncHTTPTransport] = {}
 
-        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-            tls, proxy = request.url.scheme == "https", environment_proxy(str(request.url))
-            try:
-                way = self._ways.get((tls, proxy)) or httpx.AsyncHTTPTransport(
-                    verify=tls_context() if tls else False,
-                    proxy=proxy.to_httpx() if proxy else None,
-                    trust_env=False,
-                    limits=httpx.Limits(),  # callers limit their requests
-                )
-            except ProviderDownError as exc:
-                raise httpx.UnsupportedProtocol(str(exc).rstrip("."), request=request) from exc
-            self._ways[tls, proxy], request.extensions[PROXY] = way, proxy
-            return await way.handle_async_request(request)
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        tls, proxy = request.url.scheme == "https", environment_proxy(str(request.url))
+        try:
+            way = self._ways.get((tls, proxy)) or httpx.AsyncHTTPTransport(
+                verify=tls_context() if tls else False,
+                proxy=proxy.to_httpx() if proxy else None,
+                trust_env=False,
+                limits=httpx.Limits(),  # callers limit their requests
+            )
+        except ProviderDownError as exc:
+            raise httpx.UnsupportedProtocol(str(exc).rstrip("."), request=request) from exc
+        self._ways[tls, proxy], request.extensions[PROXY] = way, proxy
+        return await way.handle_async_request(request)
 
-        async def aclose(self) -> None:
-            for way in self._ways.values():
-                await way.aclose()
-
-    return Routed()
+    async def aclose(self) -> None:
+        for way in self._ways.values():
+            await way.aclose()
 
 
 # (pattern in an exception's text, message). `ddgs` raises exceptions of Rust libraries. The first match counts.

@@ -20,7 +20,7 @@ from sqlalchemy import exc as sql
 from sqlalchemy import select as sql_select
 
 from tools.budget import batches
-from tools.disk import disk_errors, full_error, keep_private, make_private_folder
+from tools.disk import disk_errors, full_error, keep_private
 from tools.errors import SettingsError, StoreBusyError, StoreDamagedError, StoreDownError, StoreError, StoreFullError
 from tools.limits import BUSY_SECONDS, OUTAGE_SECONDS
 from tools.store.schema import REVISION
@@ -101,15 +101,11 @@ class Database:
     def write(self, *, in_turn: bool = False, seconds: int | None = None) -> Iterator[Connection]:
         """A transaction. SQLite takes the write lock at its start, so that no other writer makes it fail half-way.
 
-        in_turn: on Postgres, too, such a transaction waits until no other one is open. seconds: the longest wait;
-        default BUSY_SECONDS. Raises StoreBusyError.
+        in_turn: on Postgres, too, such a transaction waits until no other one is open. seconds: the longest wait for
+        other writers; default BUSY_SECONDS. Raises StoreBusyError.
         """
-        with (
-            database_errors(self.place),
-            self._connection() as connection,
-            self._transaction(connection, in_turn, seconds),
-        ):
-            yield connection
+        with database_errors(self.place), self._connection() as db, self._transaction(db, in_turn, seconds):
+            yield db
 
     @contextmanager
     def lock(self, *, exclusive: bool, seconds: float) -> Iterator[None]:
@@ -133,15 +129,19 @@ class Database:
 
     @contextmanager
     def _connection(self, engine: Engine | None = None) -> Iterator[Connection]:
-        before = getattr(self._local, "open", None)
-        with self._connect(engine or self._engine) as connection:
-            self._local.open = connection
-            try:
-                yield connection
-            finally:
-                self._local.open = before
-                if self._closed:  # its pool is gone
-                    connection.invalidate()
+        before, engine = getattr(self._local, "open", None), engine or self._engine
+        pool = engine.pool
+        try:
+            with self._connect(engine) as connection:
+                self._local.open = connection
+                try:
+                    yield connection
+                finally:
+                    self._local.open = before
+        finally:
+            if self._closed:  # whenever `close` ran, it or this closes the connection that was given back
+                pool.dispose()
+                engine.pool.dispose()
 
     def _connect(self, engine: Engine) -> Connection:
         give_up = time.monotonic() + PATIENCE.get()
@@ -161,7 +161,7 @@ class Database:
                 with _busy_timeout(connection, seconds):
                     connection.exec_driver_sql("BEGIN IMMEDIATE")
             elif in_turn:
-                if seconds is not None:
+                if seconds:
                     connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{seconds}s'")
                 take_turn(connection, _TURN)
             yield
@@ -212,7 +212,7 @@ def upsert(db: Connection, table: Table, rows: Sequence[Mapping[str, Any]], *, r
 
 
 def _file_engine(path: Path) -> Engine:
-    make_private_folder(path.parent)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)  # an existing folder is not changed
     keep_private(path)
     # The driver begins no transactions: `write` does. A thread closes no connection that another thread uses.
     options = {"timeout": BUSY_SECONDS, "isolation_level": None}

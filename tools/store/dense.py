@@ -25,7 +25,7 @@ from tools.store.index import ALL_PASSAGES, PANICS, FolderIndex, Index, IndexEnt
 # Chroma caches one client per path, even after a failed opening. A different spelling ('x//', 'x/.', 'x/.//', …) gives
 # each opening a new client.
 _SPELLINGS = ("".join("/." if bit == "1" else "//" for bit in f"{n:b}") for n in itertools.count())
-_PAGE = 100
+_BATCH = 100  # vectors in one request, if the server names no limit
 _FLOATS = 1_000_000  # in one request: servers refuse bodies of some tens of megabytes
 _DAMAGED_GRAPH = "damaged vector files"
 _GRAPH = {"hnsw": {"space": "cosine"}}
@@ -65,10 +65,12 @@ class ChromaIndex(Index):
             for collection_id in {c for c, _ in removes}:
                 self._remove(collection_id, [i for c, i in removes if c == collection_id])
             for collection_id in {c for c, _, _ in adds}:
+                collection = self._open().get_or_create_collection(
+                    self._name(collection_id), configuration=_GRAPH, embedding_function=None
+                )
                 mine = [(str(p.id), v) for c, p, v in adds if c == collection_id]
                 for part in batches(mine, self._batch_size(len(mine[0][1]))):
-                    vectors = np.stack([v for _, v in part])
-                    self._get_or_create(collection_id).upsert(ids=[i for i, _ in part], embeddings=vectors)
+                    collection.upsert(ids=[i for i, _ in part], embeddings=np.stack([v for _, v in part]))
 
     def search(self, vector: NDArray[np.float32], collection_ids: Sequence[int], k: int) -> list[tuple[int, float]]:
         """Up to k (passage id, cosine), best first; `vector` has shape (dimensions,) and unit length."""
@@ -121,15 +123,11 @@ class ChromaIndex(Index):
 
     def _batch_size(self, width: int) -> int:
         limit = self._open().get_max_batch_size()
-        return max(1, min(limit if limit > 0 else _PAGE, _FLOATS // width))
+        return max(1, min(limit if limit > 0 else _BATCH, _FLOATS // width))
 
     def _own_collections(self) -> list[Any]:
-        pattern, found = re.compile(rf"{re.escape(self._prefix)}-\d+"), list[Any]()
-        start = 0
-        while page := self._open().list_collections(limit=_PAGE, offset=start):
-            found += (c for c in page if pattern.fullmatch(c.name))
-            start += len(page)
-        return found
+        pattern = re.compile(rf"{re.escape(self._prefix)}-\d+")
+        return [c for c in self._open().list_collections() if pattern.fullmatch(c.name)]
 
     def count(self) -> int:
         with self._errors():
@@ -156,10 +154,6 @@ class ChromaIndex(Index):
             return self._open().get_collection(name, embedding_function=None)
         except NotFoundError:
             return None
-
-    def _get_or_create(self, collection_id: int) -> Any:
-        name = self._name(collection_id)
-        return self._open().get_or_create_collection(name, configuration=_GRAPH, embedding_function=None)
 
 
 class DenseIndex(FolderIndex, ChromaIndex):

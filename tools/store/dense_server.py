@@ -13,18 +13,17 @@ once. After restoring a backup, run `python -m agent rebuild`.
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import httpx
 
 from tools.budget import current_budget
-from tools.errors import ProviderDownError, SettingsError, SteelmanError
+from tools.errors import ProviderDownError, SteelmanError
 from tools.limits import CHROMA_SECONDS, CONNECT_SECONDS
-from tools.net.http import is_address, is_local, status_error, without_login
+from tools.net.http import is_local, status_error, without_login
 from tools.net.route import PROXY, cause, environment_proxy, tls_context
 from tools.store.dense import DAMAGED_IDS, ChromaIndex
 from tools.store.index import damaged_error
-
-if TYPE_CHECKING:
-    import httpx
 
 _GRAPH_AT_FAULT = ("Error loading hnsw index", *DAMAGED_IDS)
 """A server's words for unreadable vector files."""
@@ -46,7 +45,7 @@ class DenseServer(ChromaIndex):
 
     def __init__(self, url: str, namespace: str, token: str = "", seconds: float = CHROMA_SECONDS) -> None:
         super().__init__(f"steelman-{namespace}")
-        self.address = _address(url)
+        self.address = url.rstrip("/").removesuffix("/api/v2")
         self._shown = without_login(self.address)
         self._number_collection = f"{self._prefix}-number"
         self._headers = {"x-chroma-token": token, "authorization": f"Bearer {token}"} if token else {}
@@ -59,12 +58,8 @@ class DenseServer(ChromaIndex):
 
     def set_number(self, number: str) -> None:
         with self._errors():
-            if (kept := self._get(self._number_collection)) is not None:
-                kept.modify(metadata={"number": number})
-            else:
-                self._open().create_collection(
-                    self._number_collection, metadata={"number": number}, embedding_function=None
-                )
+            kept = self._open().get_or_create_collection(self._number_collection, embedding_function=None)
+            kept.modify(metadata={"number": number})
 
     def clear(self) -> None:
         with self._errors():
@@ -72,9 +67,6 @@ class DenseServer(ChromaIndex):
                 self._drop(self._number_collection)
             for collection in self._own_collections():
                 self._drop(collection.name)
-
-    def reopen(self) -> None:
-        """Does nothing: this class caches no data, and the server knows all changes."""
 
     def _open(self) -> Any:
         if current_budget().offline and not is_local(self.address):
@@ -87,12 +79,11 @@ class DenseServer(ChromaIndex):
 
     def _check(self) -> None:
         """Raises ProviderDownError unless a Chroma server of version 1 answers."""
-        import httpx
-
         with httpx.Client(headers=self._headers, trust_env=False) as client:
             route_requests(client, self.address, self._seconds)
             response = client.get(f"{self.address}/api/v2/version")
-        if response.status_code in (404, 405, 410) or (response.is_success and not _is_version(response.text)):
+        version = re.fullmatch(r'"?\d+(\.\d+)+\S*"?', response.text.strip())
+        if response.status_code in (404, 405, 410) or (response.is_success and not version):
             raise ProviderDownError(
                 f"no Chroma server of version 1 answers at {self._shown}. Check CHROMA_URL, or start one: "
                 "`chroma run --path FOLDER --port PORT`.",
@@ -104,7 +95,6 @@ class DenseServer(ChromaIndex):
     @contextmanager
     def _errors(self) -> Iterator[None]:
         """Converts Chroma's errors to errors that name the server and advise."""
-        import httpx
         from chromadb.errors import AuthorizationError, ChromaAuthError, ChromaError, InternalError
 
         server = f"the Chroma server at {self._shown}"
@@ -133,18 +123,6 @@ class DenseServer(ChromaIndex):
                 hint = "If it goes on, make the index again: `python -m agent rebuild`."
                 raise ProviderDownError(f"{server} failed ({said}). {hint} {_DATA_SAFE}", hint=hint) from exc
             raise
-
-
-def _address(url: str) -> str:
-    """Raises SettingsError for an invalid address."""
-    full = url if "//" in url else f"http://{url}"
-    if not is_address(full) or not full.lower().startswith(("http://", "https://")):
-        raise SettingsError(f"'{url}' is no address of a Chroma server. It looks like http://HOST:PORT.")
-    return full.rstrip("/").removesuffix("/api/v2")
-
-
-def _is_version(text: str) -> bool:
-    return re.fullmatch(r'"?\d+(\.\d+)+\S*"?', text.strip()) is not None
 
 
 def server_client(address: str, headers: Mapping[str, str], seconds: float) -> Any:
@@ -185,11 +163,9 @@ def server_client(address: str, headers: Mapping[str, str], seconds: float) -> A
     return ServerClient(settings=settings)
 
 
-def route_requests(client: "httpx.Client", address: str, seconds: float) -> None:
+def route_requests(client: httpx.Client, address: str, seconds: float) -> None:
     """Sends the client's requests directly or through the environment's proxy. A request fails if the server is silent
     for `seconds` or until the run's deadline."""
-    import httpx
-
     proxy = environment_proxy(address)
 
     def limit(request: httpx.Request) -> None:

@@ -31,8 +31,8 @@ class SearchHit:
     cosine: float
 
 
-def fuse(rankings: Sequence[Sequence[int]], k: int = RRF_K) -> list[tuple[int, float]]:
-    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009). A score is the sum of 1 / (k + rank) over the
+def fuse(rankings: Sequence[Sequence[int]]) -> list[tuple[int, float]]:
+    """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009). A score is the sum of 1 / (RRF_K + rank) over the
     rankings; ranks start at 1.
 
     Of equal scores the smaller id comes first, so the order of the rankings does not matter.
@@ -40,7 +40,7 @@ def fuse(rankings: Sequence[Sequence[int]], k: int = RRF_K) -> list[tuple[int, f
     scores: dict[int, float] = {}
     for ranking in rankings:
         for rank, item in enumerate(ranking, start=1):
-            scores[item] = scores.get(item, 0.0) + 1.0 / (k + rank)
+            scores[item] = scores.get(item, 0.0) + 1.0 / (RRF_K + rank)
     return sorted(scores.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
@@ -96,11 +96,11 @@ class HybridSearch:
                 kept.append(hit)
         return kept
 
-    def word_scores(self, text: str, collections: Sequence[str], k: int = _MOST_WORD_SCORES) -> dict[int, float]:
-        """BM25 scores of the k best passages, by id. While another process writes the index, the result is empty and a
-        note says so. Raises the same errors as `search`."""
+    def word_scores(self, text: str, collections: Sequence[str]) -> dict[int, float]:
+        """BM25 scores of the 500 best passages, by id. While another process writes the index, the result is empty,
+        with a note. Raises the same errors as `search`."""
         ids = self._collection_ids(collections)
-        searches = {self.lexical.name: lambda: self.lexical.search(text, ids, k)}
+        searches = {self.lexical.name: lambda: self.lexical.search(text, ids, _MOST_WORD_SCORES)}
         found = search_indexes(self._syncs, searches, needed=False)
         return dict(found.get(self.lexical.name, ()))
 
@@ -109,11 +109,11 @@ class HybridSearch:
         self._syncs[0].forget()
         self.dense.close()
 
-    def refresh(self, progress: Progress = lambda *_: None) -> None:
+    def refresh(self) -> None:
         """Brings both indexes up to date. Builds missing or damaged indexes."""
         for sync in self._syncs:
             with sync.locked(time.monotonic() + lock_timeout()):
-                sync.update(progress)
+                sync.update()
 
     def condition(self) -> list[str]:
         """The indexes' problems, in words. Opens no index and waits for no lock."""

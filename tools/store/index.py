@@ -53,9 +53,8 @@ class Index(ABC):
     def clear(self) -> None:
         """Empties the index. Deletes the number first."""
 
-    @abstractmethod
-    def reopen(self) -> None:
-        """Drops cached data after another process changed the index."""
+    def reopen(self) -> None:  # noqa: B027
+        """Drops cached data after another process changed the index. A server caches none."""
 
     @abstractmethod
     def apply(self, adds: Sequence[IndexEntry], removes: Sequence[tuple[int, int]]) -> None:
@@ -134,7 +133,6 @@ def damaged_error(name: str, where: str, exc: BaseException) -> IndexDamagedErro
     error = IndexDamagedError(
         f"the {name} index {where} cannot be used ({exc}). {hint} Your documents are safe in the store.", hint=hint
     )
-    error.index = name
     error.__cause__ = exc
     return error
 

@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
+
+from tantivy import Document, Index, Occur, Query, Schema, SchemaBuilder, Searcher
 
 from tools.language.lexicon import analyzer
 from tools.store.index import ALL_PASSAGES, PANICS, FolderIndex, IndexEntry
-
-if TYPE_CHECKING:
-    from tantivy import Index, Query, Schema, Searcher
 
 _ANALYZER = "english"
 _DAMAGE = (
@@ -41,14 +40,12 @@ class LexicalIndex(FolderIndex):
         with self._errors():
             return int(self._searcher().num_docs)
 
-    def _searcher(self) -> "Searcher":
+    def _searcher(self) -> Searcher:
         index = self._open()
         index.reload()
         return index.searcher()
 
     def apply(self, adds: Sequence[IndexEntry], removes: Sequence[tuple[int, int]]) -> None:
-        from tantivy import Document, Query
-
         # Deletes by a query, because tantivy's `delete_documents_by_term` does not match unsigned numbers.
         gone = [i for _, i in removes] + [p.id for _, p, _ in adds]
         with self._errors():
@@ -76,9 +73,7 @@ class LexicalIndex(FolderIndex):
             found = [(int(searcher.doc(address)["id"][0]), float(str(score))) for score, address in hits]
         return sorted(found, key=lambda hit: (-hit[1], hit[0]))
 
-    def _query(self, words: Sequence[str], collection_ids: Sequence[int]) -> "Query":
-        from tantivy import Occur, Query
-
+    def _query(self, words: Sequence[str], collection_ids: Sequence[int]) -> Query:
         # A term set would be slower: tantivy lists all passages of the collections for every query with a term set.
         within = Query.boolean_query(
             [(Occur.Should, Query.term_query(_schema(), "collection", i)) for i in collection_ids]
@@ -86,10 +81,8 @@ class LexicalIndex(FolderIndex):
         anything = Query.boolean_query([(Occur.Should, Query.term_query(_schema(), "body", w, "freq")) for w in words])
         return Query.boolean_query([(Occur.Must, Query.const_score_query(within, 0.0)), (Occur.Must, anything)])
 
-    def _open(self) -> "Index":
+    def _open(self) -> Index:
         if self._index is None:
-            from tantivy import Index
-
             with self._errors():
                 self._files.mkdir(parents=True, exist_ok=True)
                 self._index = Index(_schema(), path=str(self._files))
@@ -98,9 +91,7 @@ class LexicalIndex(FolderIndex):
 
 
 @cache
-def _schema() -> "Schema":
-    from tantivy import SchemaBuilder
-
+def _schema() -> Schema:
     builder = SchemaBuilder()
     builder.add_unsigned_field("id", stored=True, indexed=True)
     builder.add_unsigned_field("collection", indexed=True)

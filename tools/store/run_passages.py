@@ -72,9 +72,8 @@ class WebPassages:
         with self._putting:
             originals = self._originals(run_id, pages)
             with self._db.write(in_turn=True) as db:
-                there = set(
-                    db.scalars(select(_d.url).where(_d.run_id == run_id))
-                )  # a process that lost the run may write
+                # A process that lost the run may have written meanwhile.
+                there = set(db.scalars(select(_d.url).where(_d.run_id == run_id)))
                 new = {url: first for url, first in originals.items() if url not in there}
                 ids = {p.source.external_id: _insert(db, run_id, p, new) for p in pages}
         return StoredPages(ids, frozenset(new))

@@ -18,18 +18,19 @@ from tools.store.index import ALL_PASSAGES, ChangeLog, log_last, log_removals
 from tools.store.run_passages import RunPassages, WebPassages, insert_passages
 from tools.store.schema import collections, documents, meta, passages, sentence_vectors, vectors
 
-READERS_VERSION = 3
+READERS_VERSION = 6
 """Raise this version when a parser's output changes, so that the next ingest stores the files again."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """A stored document's content hash, file (empty if unknown) and language. Ingest compares them to detect
-    changes."""
+    """A stored document's content hash, file (empty if unknown), language and time (ISO, UTC). Ingest compares them
+    to detect changes."""
 
     content_hash: str
     origin: str
     language: str = ""
+    ingested_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +122,10 @@ class Store:
             if row.name == name:
                 return row.id, row.encoder
         names = [row.name for row in rows if row.person in ("", self._person)]
-        known = f"There are: {', '.join(names)}." if names else "There is none yet."
-        raise UnknownCollectionError(
-            f"there is no collection '{name}'. {known}",
-            hint=f"Make one: `{command('python -m agent ingest YOUR_FOLDER', collection=name)}`.",
-        )
+        hint = f"Make one: `{command('python -m agent ingest YOUR_FOLDER', collection=name)}`."
+        if not names:
+            raise UnknownCollectionError(f"there is no collection '{name}'. There is none yet.", hint=hint)
+        raise UnknownCollectionError(f"there is no collection '{name}'. There are: {', '.join(names)}.", hint=hint)
 
     def has_collection(self, name: str) -> bool:
         return bool(self._db.rows(select(collections.c.id).where(collections.c.name == name, self._visible)))
@@ -134,8 +134,10 @@ class Store:
         """Raises InputError for an invalid name of a new collection. `~` is reserved for persons' collections."""
         whole = name.isprintable() and name == name.strip() != ""
         if not self.has_collection(name) and (not whole or ("~" in name and not self._person)):
-            rule = "a new collection's name needs printable characters, no ~, and no spaces at its ends"
-            raise InputError(f"{rule}, unlike '{name}'. Give another name.")
+            raise InputError(
+                "a new collection's name needs printable characters, no ~, and no spaces at its ends, unlike "
+                f"'{name}'. Give another name."
+            )
 
     def ensure_collection(self, name: str, encoder: str) -> int:
         """The collection's id. Creates the collection if needed. Raises EncoderMismatchError if another encoder filled
@@ -162,7 +164,8 @@ class Store:
 
     def known_documents(self, collection_id: int) -> dict[str, KnownDocument]:
         """The stored documents by identity. Ingest uses them to detect changes."""
-        query = select(_d.external_id, _d.content_hash, _d.origin, _d.language).where(_d.collection_id == collection_id)
+        known = _d.content_hash, _d.origin, _d.language, _d.ingested_at
+        query = select(_d.external_id, *known).where(_d.collection_id == collection_id)
         return {key: KnownDocument(*known) for key, *known in self._db.rows(query)}
 
     def read_from(self, name: str, paths: Sequence[str]) -> dict[str, str]:
@@ -367,7 +370,7 @@ def insert_document(db: Connection, collection_id: int, document: PreparedDocume
     values = {name: getattr(source, name) for name in described} | {
         "collection_id": collection_id,
         "content_hash": content_hash(document.source),
-        "ingested_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "ingested_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         "readers": READERS_VERSION,
         "external_id": source.identity,
         "shown_id": source.external_id if source.key else "",

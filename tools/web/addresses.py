@@ -1,6 +1,6 @@
 """Web addresses: their normal form, and the guard against fetches from private networks (SSRF).
 
-The guard checks a URL as text (`check_url`), and its host's IP addresses when connecting (`guarded_backend`). The
+The guard checks a URL as text (`check_url`), and its host's IP addresses when connecting (`GuardedBackend`). The
 second check is decisive. The connection uses the checked IP address itself, so no notation, redirect or changing DNS
 answer can lead elsewhere.
 """
@@ -10,14 +10,15 @@ import ipaddress
 import re
 import socket
 from collections.abc import Awaitable, Callable, Container, Iterable, Sequence
+from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import SplitResult, parse_qsl, quote, unquote_plus, urlencode, urlsplit, urlunsplit
 
-from tools.errors import AddressError, SourceError
+import httpcore
+import idna
 
-if TYPE_CHECKING:
-    import httpcore
+from tools.errors import AddressError, SourceError
 
 Permit = Callable[[str], bool]
 """Tests whether connections to an IP address are allowed."""
@@ -152,8 +153,6 @@ def _ipv4(url: str, host: str) -> str:
 def _ascii_name(url: str, host: str) -> str:
     if host.isascii():
         return host
-    import idna
-
     if any(dot in host for dot in _DOTS):
         raise _refusal(url, "its host is written with look-alikes of a dot")
     try:
@@ -188,35 +187,29 @@ async def checked_addresses(host: str, permit: Permit, resolver: Resolver) -> li
     return addresses
 
 
-def guarded_backend(permit: Permit = is_public, resolver: Resolver = system_resolver) -> "httpcore.AsyncNetworkBackend":
+class GuardedBackend(httpcore.AsyncNetworkBackend):
     """The network layer of a connection pool. It connects only to checked addresses, and to no Unix socket.
 
     TLS and the Host header keep the host's name, so certificates are verified against the name.
     """
-    import httpcore
 
-    class Guarded(httpcore.AsyncNetworkBackend):
-        def __init__(self) -> None:
-            self._inner = httpcore.AnyIOBackend()
+    def __init__(self, permit: Permit, resolver: Resolver) -> None:
+        self._permit, self._resolver, self._inner = permit, resolver, httpcore.AnyIOBackend()
 
-        async def connect_tcp(
-            self,
-            host: str,
-            port: int,
-            timeout: float | None = None,
-            local_address: str | None = None,
-            socket_options: Iterable[Any] | None = None,
-        ) -> httpcore.AsyncNetworkStream:
-            addresses = (await checked_addresses(host, permit, resolver))[:_MOST_ADDRESSES]
-            seconds = min(timeout or _SECONDS_AN_ADDRESS, _SECONDS_AN_ADDRESS)
-            for address in addresses[:-1]:
-                try:
-                    return await self._inner.connect_tcp(address, port, seconds, local_address, socket_options)
-                except (httpcore.ConnectError, httpcore.ConnectTimeout):
-                    continue  # the next address may answer, such as IPv4 if there is no IPv6 route
-            return await self._inner.connect_tcp(addresses[-1], port, seconds, local_address, socket_options)
-
-    return Guarded()
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        addresses = (await checked_addresses(host, self._permit, self._resolver))[:_MOST_ADDRESSES]
+        seconds = min(timeout or _SECONDS_AN_ADDRESS, _SECONDS_AN_ADDRESS)
+        for address in addresses[:-1]:
+            with suppress(httpcore.ConnectError, httpcore.ConnectTimeout):  # such as without an IPv6 route
+                return await self._inner.connect_tcp(address, port, seconds, local_address, socket_options)
+        return await self._inner.connect_tcp(addresses[-1], port, seconds, local_address, socket_options)
 
 
 _TRACKING = re.compile(
@@ -245,8 +238,6 @@ def ascii_host(host: str) -> str:
     host = host.strip().rstrip(".").lower()
     if host.isascii():
         return host
-    import idna
-
     try:
         return idna.encode(host, uts46=True).decode("ascii")
     except idna.IDNAError:

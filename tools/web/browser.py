@@ -10,18 +10,17 @@ import os
 import shutil
 import tempfile
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from playwright.async_api import Browser, Error, Page, Playwright, Route, async_playwright
+from playwright.async_api import TimeoutError as TooSlowError
 
 from tools.budget import budget_scope, current_budget
-from tools.errors import SettingsError, SourceError
+from tools.errors import SourceError
 from tools.limits import BROWSER_BYTES, BROWSER_MEGABYTES, BROWSER_REQUESTS, BROWSER_SECONDS, LARGEST_PAGE
 from tools.web.addresses import check_url
 from tools.web.fetch import HTML, USER_AGENT, FetchedPage, PageFetcher, failure
-
-if TYPE_CHECKING:
-    from playwright.async_api import Browser, Page, Playwright, Route
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 _INSTALL = "Install it (Debian: apt-get install chromium; or: playwright install chromium), or set STEELMAN_CHROMIUM."
@@ -43,10 +42,8 @@ class BrowserFetcher(PageFetcher):
     """A PageFetcher that can run a page's scripts. chromium: the program; empty: a usual one, else Playwright's."""
 
     def __init__(self, chromium: str = "", **limits: Any) -> None:
-        """limits: as for PageFetcher. Raises SettingsError without Playwright."""
+        """limits: as for PageFetcher."""
         super().__init__(**limits)
-        if find_spec("playwright") is None:
-            raise SettingsError("STEELMAN_FETCH needs the extra 'browser': .venv/bin/pip install playwright")
         self._parts = PageFetcher(any_type=True, **limits)
         self._chromium = chromium or next(filter(None, map(shutil.which, _NAMES)), "")
         self._turns, self._opening = asyncio.Semaphore(_AT_ONCE), asyncio.Lock()
@@ -55,11 +52,8 @@ class BrowserFetcher(PageFetcher):
 
     async def render(self, page: FetchedPage) -> FetchedPage:
         """The page with what its scripts show. Raises SourceError, AddressError."""
-        from playwright.async_api import Error
-
-        left = current_budget().seconds_left()
         try:
-            async with asyncio.timeout(None if left == float("inf") else left), self._turns:
+            async with asyncio.timeout(current_budget().seconds_left()), self._turns:
                 browser = await self._open(page.url)
                 async with asyncio.timeout(BROWSER_SECONDS):
                     return await self._rendered(page, browser)
@@ -73,10 +67,7 @@ class BrowserFetcher(PageFetcher):
         await self._parts.aclose()
         await self._stop()
 
-    async def _rendered(self, page: FetchedPage, browser: "Browser") -> FetchedPage:
-        from playwright.async_api import Error
-        from playwright.async_api import TimeoutError as TooSlowError
-
+    async def _rendered(self, page: FetchedPage, browser: Browser) -> FetchedPage:
         context = await browser.new_context(user_agent=USER_AGENT, service_workers="block", accept_downloads=False)
         try:
             view = await context.new_page()
@@ -100,9 +91,7 @@ class BrowserFetcher(PageFetcher):
             except (Error, TimeoutError):
                 await self._stop()
 
-    async def _open(self, url: str) -> "Browser":
-        from playwright.async_api import Error, async_playwright
-
+    async def _open(self, url: str) -> Browser:
         async with self._opening:
             if self._browser is None or not self._browser.is_connected():
                 await self._stop()
@@ -114,7 +103,7 @@ class BrowserFetcher(PageFetcher):
                     raise SourceError(f"{failure(url, why)} {_INSTALL}", hint=_INSTALL) from exc
             return self._browser
 
-    async def _launch(self, driver: "Playwright") -> "Browser":
+    async def _launch(self, driver: Playwright) -> Browser:
         with tempfile.TemporaryDirectory(prefix="steelman-browser-") as folder:
             program, limited = self._chromium or driver.chromium.executable_path, Path(folder, "chromium")
             limited.write_text(f'#!/bin/sh\nulimit -d {BROWSER_MEGABYTES * 1024}\nexec "{program}" "$@"\n')
@@ -137,16 +126,14 @@ class BrowserFetcher(PageFetcher):
 class _Visit:
     """Answers the requests of one page."""
 
-    def __init__(self, page: FetchedPage, view: "Page", parts: PageFetcher) -> None:
+    def __init__(self, page: FetchedPage, view: Page, parts: PageFetcher) -> None:
         self._page: FetchedPage | None = page
         self._view, self._parts, self._budget = view, parts, current_budget()
         self._requests, self._bytes = BROWSER_REQUESTS, BROWSER_BYTES
         self._end = asyncio.get_running_loop().time() + BROWSER_SECONDS
 
-    async def answer(self, route: "Route") -> None:
+    async def answer(self, route: Route) -> None:
         """Fulfils the request. Aborts what is no GET, no part of a text, in a frame, or over a limit."""
-        from playwright.async_api import Error
-
         try:
             found = await self._found(route)
             headers = {"Content-Type": f"{found.content_type}; charset={found.charset or 'utf-8'}"}
@@ -155,7 +142,7 @@ class _Visit:
             with suppress(Error):
                 await route.abort()
 
-    async def _found(self, route: "Route") -> FetchedPage:
+    async def _found(self, route: Route) -> FetchedPage:
         asked, self._requests = route.request, self._requests - 1
         is_page = asked.is_navigation_request()
         elsewhere = is_page and asked.frame != self._view.main_frame

@@ -7,7 +7,6 @@ whole text is by one person.
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime
 from itertools import chain, zip_longest
 from typing import Any, ClassVar
 
@@ -15,7 +14,7 @@ from tools.budget import current_budget, current_log
 from tools.dates import date_of_cell
 from tools.errors import ProviderError
 from tools.translation import tr
-from tools.web.keyword_source import KeywordSource, Wanted, first_day, value_at
+from tools.web.keyword_source import KeywordSource, Wanted, value_at
 from tools.web.source import LONGEST_TITLE, REPLY_BY, SourceResult, plain_lines, plain_text
 
 Row = dict[str, Any]
@@ -59,11 +58,6 @@ def _said(row: Row, path: str) -> str:
     return "\n".join(line for line in lines if not REPLY_BY.fullmatch(line))
 
 
-def _seconds(since: str) -> int | None:
-    """Seconds from 1970 to the begin of a day; None for ''."""
-    return int(datetime.fromisoformat(first_day(since)).replace(tzinfo=UTC).timestamp()) if since else None
-
-
 class HackerNews(_Posts):
     """Hacker News, by Algolia's search. All words must occur unless they are optional, so all are: then posts with more
     of them come first. A second request finds the comments of all found posts that hold words of the query."""
@@ -84,9 +78,7 @@ class HackerNews(_Posts):
     async def _page(self, client: Any, query: Wanted, page: int) -> list[SourceResult]:
         # Similar words count only if the words themselves do not occur.
         asked = {"query": query.text, "optionalWords": query.text, "typoTolerance": "min"}
-        begin = _seconds(query.since)
-        numbers = "num_comments>0" if begin is None else f"num_comments>0,created_at_i>={begin}"
-        stories = {"tags": "story", "numericFilters": numbers, "hitsPerPage": query.limit}
+        stories = {"tags": "story", "numericFilters": "num_comments>0", "hitsPerPage": query.limit}
         posts = self._list(await self._get(client, self.endpoint, asked | stories))
         tags = ",".join(f"story_{value_at(post, 'objectID')}" for post in posts)
         comments = asked | {"tags": f"comment,({tags})", "hitsPerPage": _MOST_READ}
@@ -122,7 +114,7 @@ class StackExchange(_Posts):
 
     async def _site(self, client: Any, query: Wanted, site: str) -> list[SourceResult]:
         common = {"site": site, "order": "desc", "filter": "withbody", "key": self._key}
-        asked = {"q": query.text, "sort": "relevance", "answers": 1, "fromdate": _seconds(query.since)}
+        asked = {"q": query.text, "sort": "relevance", "answers": 1}
         questions = self._list(await self._get(client, self.endpoint, {**asked, "pagesize": query.limit, **common}))
         posts = [question | {"site": f"{site.capitalize()} Stack Exchange"} for question in questions]
         answers = f"/questions/{';'.join(value_at(post, 'question_id') for post in posts)}/answers"

@@ -56,14 +56,9 @@ class DomainLists:
         ones and take precedence. Raises a SettingsError that names the file and the entry.
         """
         shipped, own = _read(_SHIPPED), _read(path) if path is not None else _File()
-
-        def chosen(name: str) -> tuple[str, ...]:
-            found: tuple[str, ...] | None = getattr(own, name)
-            return found if found is not None else getattr(shipped, name) or ()
-
+        lists = shipped.model_copy(update=own.model_dump(exclude_unset=True))
         kinds = {p: kind for file in (shipped, own) for kind, patterns in file.kinds.items() for p in patterns}
-        publishers = shipped.publishers | own.publishers
-        return cls(chosen("allow"), chosen("prefer"), chosen("block"), kinds, publishers)
+        return cls(lists.allow, lists.prefer, lists.block, kinds, shipped.publishers | own.publishers)
 
     def is_allowed(self, url: str) -> bool:
         host = host_of(url)
@@ -146,9 +141,9 @@ class _File(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    allow: _Patterns | None = None
-    prefer: _Patterns | None = None
-    block: _Patterns | None = None
+    allow: _Patterns = ()
+    prefer: _Patterns = ()
+    block: _Patterns = ()
     kinds: dict[SourceKind, _Patterns] = {}
     publishers: dict[_Pattern, Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]] = {}
 
@@ -180,7 +175,7 @@ def covers(pattern: str, host: str) -> bool:
 
 _EMPTY = re.compile("shows nothing without JavaScript|too little text|no text was found")
 _LIMITS = ReaderLimits(seconds=PAGE_READING_SECONDS, megabytes=PAGE_READING_MEGABYTES, output=16 << 20, advice="")
-PAGE_READERS = ReaderPool("tools.web.child", at_once=2)
+PAGE_READERS = ReaderPool("tools.web.pages", at_once=2)
 
 
 async def read_address(

@@ -4,8 +4,16 @@ import asyncio
 import math
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlencode, urlsplit
+
+import httpx
+from ddgs.engines.duckduckgo import Duckduckgo
+from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
+from ddgs.results import TextResult
+from lxml.etree import LxmlError
+from tavily import AsyncTavilyClient
+from tavily.errors import TimeoutError as TavilyTimeoutError
 
 from tools.budget import current_budget
 from tools.errors import ProviderDownError, ProviderReplyError
@@ -13,21 +21,7 @@ from tools.limits import DUCKDUCKGO_SECONDS, LARGEST_REPLY, SEARCH_SECONDS
 from tools.net.http import status_error
 from tools.net.route import Proxy, cause, environment_proxy
 from tools.web.addresses import host_of
-from tools.web.source import (
-    PAGE_RESULTS,
-    Source,
-    SourceResult,
-    cut_query,
-    exact_domains,
-    is_since,
-    read_results,
-    usable_results,
-)
-
-if TYPE_CHECKING:
-    import httpx
-    from ddgs.base import BaseSearchEngine
-
+from tools.web.source import PAGE_RESULTS, Source, SourceResult, cut_query, exact_domains, read_results
 
 _JSON_IS_OFF = "It answers no program until its settings.yml lists json under search: formats."
 _MOST_DOMAINS = 300
@@ -87,22 +81,17 @@ class Tavily(Source):
         super().__init__(address, seconds)
         self._key = key
 
-    async def search(self, query: str, limit: int, domains: Sequence[str] = (), since: str = "") -> list[SourceResult]:
+    async def _found(self, query: str, limit: int, domains: Sequence[str]) -> list[SourceResult]:
         wanted = {
             "query": cut_query(query, self.longest_query),
-            "max_results": max(1, min(limit, self.most_results)),
+            "max_results": limit,
             "include_domains": list(exact_domains(domains)[:_MOST_DOMAINS]) or None,
         }
         async with self._client() as client:
             client.event_hooks = {"response": [_refused_by_tavily]}
-            found = await self._ask(client, wanted)
-        return usable_results([r for r in found if is_since(r.date, since)], limit, domains)
+            return await self._ask(client, wanted)
 
     async def _page(self, client: Any, query: Any, page: int) -> list[SourceResult]:
-        import httpx
-        from tavily import AsyncTavilyClient
-        from tavily.errors import TimeoutError as TavilyTimeoutError
-
         try:
             asked = AsyncTavilyClient(self._key, api_base_url=self.address, client=client)
             reply = await asked.search(**query, search_depth="basic", timeout=self._seconds)
@@ -116,7 +105,7 @@ class Tavily(Source):
         return read_results("Tavily", found, url="url", title="title", snippet="content", date="published_date")
 
 
-async def _refused_by_tavily(response: "httpx.Response") -> None:
+async def _refused_by_tavily(response: httpx.Response) -> None:
     """Handles a refusal before the library does. Raises ProviderReplyError for a refused query, because the next query
     may succeed. Raises ProviderDownError for all other refusals."""
     if response.status_code != 200:
@@ -146,12 +135,9 @@ class DuckDuckGo(Source):
         return await asyncio.to_thread(self._read, query, page, seconds)
 
     def _read(self, query: str, page: int, seconds: int) -> list[SourceResult]:
-        from ddgs.exceptions import DDGSException, RatelimitException, TimeoutException
-        from lxml.etree import LxmlError
-
         proxy = environment_proxy(self.address)
         try:
-            found = _reader(f"{self.address}/html/", seconds, proxy).search(query, page=page) or []
+            found = _Page(f"{self.address}/html/", seconds, proxy).search(query, page=page) or []
         except RatelimitException as exc:
             raise ProviderDownError(f"DuckDuckGo answers no program now ({exc}). {_ADVICE}") from exc
         except TimeoutException as exc:
@@ -165,38 +151,33 @@ class DuckDuckGo(Source):
         return read_results("DuckDuckGo", rows, url="url", title="title", snippet="body", date="")
 
 
-def _reader(address: str, seconds: int, proxy: Proxy | None) -> "BaseSearchEngine[Any]":
-    """ddgs's parser of the page, with two changes: it raises errors, and does not decode addresses.
+class _Result(TextResult):
+    """A result whose address is as the page has it. Decoding breaks addresses with an escaped `&`, `/` or `?`."""
 
-    Without these changes, ddgs treats every status but 200 as a page without results. Decoding breaks addresses with an
-    escaped `&`, `/` or `?`.
-    """
-    from ddgs.engines.duckduckgo import Duckduckgo
-    from ddgs.exceptions import RatelimitException
-    from ddgs.results import TextResult
+    _normalizers: ClassVar = {k: v for k, v in TextResult._normalizers.items() if k != "href"}
 
-    class Result(TextResult):
-        _normalizers = {k: v for k, v in TextResult._normalizers.items() if k != "href"}  # noqa: RUF012
 
-    class Reader(Duckduckgo):
-        result_type = Result
+class _Page(Duckduckgo):
+    """ddgs's parser of the page, which raises errors. ddgs treats every status but 200 as a page without results."""
 
-        def request(self, *args: Any, **kwargs: Any) -> str:
-            reply = self.http_client.request(*args, **kwargs)
-            if reply.status_code in _BLOCKED or "anomaly-modal" in reply.text:
-                raise RatelimitException(f"status {reply.status_code}")
-            if reply.status_code != 200:
-                raise ProviderDownError(f"DuckDuckGo failed (status {reply.status_code}).")
-            if len(reply.content) > LARGEST_REPLY:
-                raise ProviderReplyError(f"DuckDuckGo sent more than {LARGEST_REPLY // 1_000_000} MB.")
-            if "result" not in reply.text:
-                raise ProviderReplyError("DuckDuckGo answered with an unexpected page.")
-            return str(reply.text)
+    result_type = _Result
 
-    reader = Reader(timeout=seconds)
-    reader.http_client.client.proxy = proxy.url if proxy and proxy.to_httpx() else None  # not the environment's
-    reader.search_url = address
-    return reader
+    def __init__(self, address: str, seconds: int, proxy: Proxy | None) -> None:
+        super().__init__(timeout=seconds)
+        self.http_client.client.proxy = proxy.url if proxy and proxy.to_httpx() else None  # not the environment's
+        self.search_url = address
+
+    def request(self, *args: Any, **kwargs: Any) -> str:
+        reply = self.http_client.request(*args, **kwargs)
+        if reply.status_code in _BLOCKED or "anomaly-modal" in reply.text:
+            raise RatelimitException(f"status {reply.status_code}")
+        if reply.status_code != 200:
+            raise ProviderDownError(f"DuckDuckGo failed (status {reply.status_code}).")
+        if len(reply.content) > LARGEST_REPLY:
+            raise ProviderReplyError(f"DuckDuckGo sent more than {LARGEST_REPLY // 1_000_000} MB.")
+        if "result" not in reply.text:
+            raise ProviderReplyError("DuckDuckGo answered with an unexpected page.")
+        return str(reply.text)
 
 
 def _target(href: str) -> str:

@@ -1,12 +1,12 @@
 """Fetches pages from public addresses, with limits on size, time, type and redirects."""
 
 import asyncio
-import math
 import re
 from collections.abc import Container
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
+
+import httpcore
 
 from tools.budget import current_budget
 from tools.errors import AddressError, ProviderDownError, SourceError
@@ -14,10 +14,6 @@ from tools.limits import LARGEST_PAGE, PAGE_SECONDS
 from tools.net.retries import decompressor
 from tools.net.route import Proxy, cause, environment_proxy, is_proxy, tls_context
 from tools.web import addresses
-
-if TYPE_CHECKING:
-    import httpcore
-
 
 USER_AGENT = "Mozilla/5.0 (compatible; Steelman/0.1; research assistant, fetches single pages for a reader)"
 _HEADERS: dict[str | bytes, str | bytes] = {
@@ -102,9 +98,8 @@ class PageFetcher:
         address = addresses.check_url(url, self._ports)
         if current_budget().offline:
             raise failure(address, "the run does not leave this machine")
-        left = current_budget().seconds_left()
         try:
-            async with asyncio.timeout(None if left == math.inf else left), self._slots:
+            async with asyncio.timeout(current_budget().seconds_left()), self._slots:
                 async with asyncio.timeout(self._seconds):
                     return await self._followed(address)
         except TimeoutError as exc:
@@ -132,8 +127,6 @@ class PageFetcher:
         raise failure(seen[0], f"redirects more than {_MOST_REDIRECTS} times")
 
     async def _ask(self, address: str) -> FetchedPage | str:
-        import httpcore
-
         proxy = await self._proxy(address)
         try:
             async with self._open_pool(proxy).stream(
@@ -168,9 +161,7 @@ class PageFetcher:
             raise SourceError(f"{exc} {hint}", hint=hint) from exc
         return proxy
 
-    def _open_pool(self, proxy: Proxy | None) -> "httpcore.AsyncConnectionPool":
-        import httpcore
-
+    def _open_pool(self, proxy: Proxy | None) -> httpcore.AsyncConnectionPool:
         if proxy not in self._pools:
             over = proxy.to_httpx() if proxy else None
             self._pools[proxy] = httpcore.AsyncConnectionPool(
@@ -178,15 +169,16 @@ class PageFetcher:
                 max_connections=self._concurrency,
                 max_keepalive_connections=self._concurrency,
                 keepalive_expiry=5.0,
-                network_backend=None if over else addresses.guarded_backend(self._permit, self._resolver),
+                network_backend=None if over else addresses.GuardedBackend(self._permit, self._resolver),
                 proxy=httpcore.Proxy(str(over.url), over.raw_auth, ssl_context=over.ssl_context) if over else None,
             )
         return self._pools[proxy]
 
-    async def _read(self, address: str, response: "httpcore.Response", headers: dict[str, str]) -> FetchedPage:
+    async def _read(self, address: str, response: httpcore.Response, headers: dict[str, str]) -> FetchedPage:
         if not 200 <= response.status < 300:
             raise failure(address, _STATUSES.get(response.status, f"status {response.status}"))
-        declared, charset = _declared_type(headers.get("content-type", ""))
+        match = _CONTENT_TYPE.match(headers.get("content-type", "")[:300])
+        declared, charset = ((match[1] or "").lower(), (match[2] or "").lower()) if match else ("", "")
         if not self._any_type:
             _check_type(address, declared)
         length = headers.get("content-length", "")
@@ -214,10 +206,8 @@ def failure(address: str, why: str) -> SourceError:
     return SourceError(f"{address if len(address) <= 120 else address[:119] + '…'}: {why}.")
 
 
-def _target(address: str) -> "httpcore.URL":
+def _target(address: str) -> httpcore.URL:
     # httpcore would parse a string again and drop the part after a semicolon.
-    import httpcore
-
     parts = urlsplit(address)
     target = parts.path + (f"?{parts.query}" if parts.query else "")
     return httpcore.URL(scheme=parts.scheme, host=parts.hostname or "", port=parts.port, target=target)
@@ -229,11 +219,6 @@ def _redirect(location: str) -> str:
         return location.encode("latin-1").decode("utf-8")
     except UnicodeDecodeError:
         return location
-
-
-def _declared_type(header: str) -> tuple[str, str]:
-    match = _CONTENT_TYPE.match(header[:300])
-    return ((match[1] or "").lower(), (match[2] or "").lower()) if match else ("", "")
 
 
 def _check_type(address: str, declared: str) -> None:

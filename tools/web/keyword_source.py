@@ -11,19 +11,15 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from html import unescape
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import urlencode
 
 from tools.budget import current_budget
 from tools.errors import ProviderDownError, ProviderError, ProviderReplyError
 from tools.language import lexicon
 from tools.limits import LONGEST_TURN, SEARCH_SECONDS
-from tools.net.http import fetch_json, open_client
-from tools.net.retries import LEAST_PAUSE
-from tools.web.source import Extent, Source, SourceResult, is_since, polite_headers, read_results, usable_results
-
-if TYPE_CHECKING:
-    import httpx
+from tools.net.http import open_client
+from tools.web.source import Extent, Source, SourceResult, read_results
 
 Field = str | tuple[str, ...] | Callable[[dict[str, Any]], str]
 """A field of an item: a path such as `journal.title`, several paths (the first with a value counts), or a function."""
@@ -47,12 +43,11 @@ _lock = threading.Lock()
 
 
 class Wanted(NamedTuple):
-    """A request. text: keywords with blanks between them. since: an ISO date, or ''."""
+    """A request. text: keywords with blanks between them."""
 
     text: str
     limit: int
-    domains: Sequence[str] = ()
-    since: str = ""
+    domains: Sequence[str]
 
 
 class KeywordSource(Source):
@@ -74,24 +69,20 @@ class KeywordSource(Source):
 
     def __init__(self, address: str = "", seconds: float = SEARCH_SECONDS, contact: str = "", key: str = "") -> None:
         """contact: e-mail address of this program's user, which the service gets with each request ('': none)."""
-        headers = polite_headers(contact) | ({self.key_header: key} if self.key_header else {})
+        headers = {"User-Agent": f"Steelman/0.1{f' (mailto:{contact})' if contact else ''}"}
+        headers |= {self.key_header: key} if self.key_header else {}
         super().__init__(address or self.home, seconds, headers)
         self._contact, self._key = contact, key
 
-    async def search(self, query: str, limit: int, domains: Sequence[str] = (), since: str = "") -> list[SourceResult]:
+    async def _found(self, query: str, limit: int, domains: Sequence[str]) -> list[SourceResult]:
         words = keywords(query, self.longest_query, self.shortest_word)
         numbers = dict.fromkeys(min(len(words), n) for n in (self.most_words, self.fewest_words))
-        limit = max(1, min(limit, self.most_results))
         found: list[SourceResult] = []
-        async with open_client(self._headers, self._seconds) as client:
-            client.event_hooks = {"request": [self._space]}
+        async with open_client(self._headers, self._seconds, least_pause=self.pause) as client:
             for number in numbers:
                 if number and not found:
-                    found = await self._ask(client, Wanted(" ".join(words[:number]), limit, domains, since))
-        return usable_results([r for r in found if is_since(r.date, since)], limit, domains)
-
-    async def _space(self, request: "httpx.Request") -> None:
-        request.extensions[LEAST_PAUSE] = self.pause
+                    found = await self._ask(client, Wanted(" ".join(words[:number]), limit, domains))
+        return found
 
     async def _page(self, client: Any, query: Wanted, page: int) -> list[SourceResult]:
         return self._results(await self._get(client, self.endpoint, self._parameters(query)))
@@ -101,23 +92,15 @@ class KeywordSource(Source):
         none."""
         raise NotImplementedError
 
-    @staticmethod
-    def parse(response: "httpx.Response") -> Any:
-        """The reply's data. May raise ValueError."""
-        return response.json()
-
     async def _get(self, client: Any, path: str, parameters: Mapping[str, object]) -> dict[str, Any]:
         """The reply's JSON object. Raises ProviderReplyError for a refused query, because the next query may succeed,
         and ProviderDownError for other refusals."""
         asked = urlencode({name: value for name, value in parameters.items() if value not in ("", None)})
         await self._turn()
         try:
-            url = f"{self.address}{path}?{asked}"
-            reply = await fetch_json(client, "GET", url, name=self.title, parse=self.parse)
+            reply = await self._fetch(client, "GET", f"{path}?{asked}")
         except ProviderDownError as exc:
             raise self._refusal(exc) from exc
-        if not isinstance(reply, dict):
-            raise ProviderReplyError(f"{self.title} answered with unexpected data.")
         # Stack Exchange asks for so many seconds without a request.
         if isinstance(backoff := reply.get("backoff"), int | float) and 0 < backoff < 1e6:
             with _lock:
@@ -210,8 +193,3 @@ def plain_html(value: object) -> str:
     """The text of a piece of HTML, with a line for each paragraph; '' if it is no text."""
     text = unescape(_TAG.sub("", _BLOCK.sub("\n", value))) if isinstance(value, str) else ""
     return _ESCAPED.sub(r"\2", _ESCAPED.sub(r"\2", text)).strip()  # twice: also the tags around tags
-
-
-def first_day(since: str) -> str:
-    """The first day of a year, a month or a day, all as ISO; '' for ''."""
-    return since and since[:10] + "-01-01"[len(since[:10]) - 4 :]

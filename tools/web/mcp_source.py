@@ -6,7 +6,6 @@ data: its addresses pass the guard, its texts are cleaned and cut, and nothing i
 """
 
 import asyncio
-import json
 import logging
 import os
 import re
@@ -16,31 +15,22 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlsplit
+
+from anyio import CancelScope
+from anyio.streams.text import TextReceiveStream
+from mcp import Client, MCPError, StdioServerParameters, stdio_client
+from mcp.client import stdio
+from mcp_types import CallToolResult, Tool
 
 from tools.budget import current_budget
 from tools.errors import AddressError, ProviderDownError, ProviderReplyError, SteelmanError
-from tools.limits import FEWEST_PAGE_WORDS, PAGE_SECONDS, SEARCH_SECONDS
+from tools.limits import FEWEST_PAGE_WORDS, LARGEST_PAGE, PAGE_SECONDS, SEARCH_SECONDS
+from tools.models.chat.reply import read_json
 from tools.net.http import without_login
+from tools.web import source
 from tools.web.addresses import check_url, is_public
-from tools.web.source import (
-    Extent,
-    Source,
-    SourceResult,
-    clean_result,
-    cut_query,
-    is_page,
-    is_since,
-    plain_lines,
-    plain_text,
-    usable_results,
-)
-
-if TYPE_CHECKING:
-    from anyio import CancelScope
-    from mcp import Client
-    from mcp_types import CallToolResult, Tool
 
 SEARCHES = "search query find lookup".split()
 FETCHES = "fetch read get open retrieve".split()
@@ -71,7 +61,25 @@ _MOST_TEXTS, _AT_ONCE, _DEEPEST = 5, 2, 4
 _ENDS_WITHIN = 6.0  # seconds; the library waits 2 and 2 before it kills a process
 
 
-class McpSource(Source):
+class _LimitedOutput(TextReceiveStream):
+    """A server's standard output. A line is a reply; one that is larger than a page may be ends the server."""
+
+    _size = 0
+
+    async def receive(self) -> str:
+        text = await super().receive()
+        _, newline, rest = text.rpartition("\n")
+        self._size = len(rest) if newline else self._size + len(text)
+        if self._size > LARGEST_PAGE:
+            await self.transport_stream.aclose()
+            raise OSError(f"a reply has more than {LARGEST_PAGE // 1_000_000} MB")
+        return text
+
+
+stdio.TextReceiveStream = _LimitedOutput  # type: ignore[attr-defined]  # the library reads lines of any length
+
+
+class McpSource(source.Source):
     """An MCP server. server: its address (streamable HTTP), or the command that starts it (standard input and output).
     A command starts for each search; it gets no key from this process's environment."""
 
@@ -79,78 +87,67 @@ class McpSource(Source):
     most_results = 20
 
     def __init__(self, name: str, server: str, seconds: float = SEARCH_SECONDS) -> None:
-        super().__init__(server if is_page(server) else "a command", seconds)
+        super().__init__(server if source.is_page(server) else "a command", seconds)
         self.name, self.title, self._server = f"mcp:{name}", f"MCP server '{name}'", server
         self._turns = asyncio.Semaphore(_AT_ONCE)
-        self._begun: set[asyncio.Task[list[SourceResult]]] = set()
+        self._begun: set[asyncio.Task[list[source.SourceResult]]] = set()
 
-    async def search(self, query: str, limit: int, domains: Sequence[str] = (), since: str = "") -> list[SourceResult]:
-        limit = max(1, min(limit, self.most_results))
+    async def _found(self, query: str, limit: int, domains: Sequence[str]) -> list[source.SourceResult]:
         async with self._turns:
-            found = await self._ask(None, (cut_query(query, self.longest_query), limit))
-        return usable_results([r for r in found if is_since(r.date, since)], limit, domains)
+            return await self._ask(None, (source.cut_query(query, self.longest_query), limit))
 
     async def aclose(self) -> None:
         """Waits until the processes of searches that were given up have ended; the event loop may end then."""
         if self._begun:
             await asyncio.wait(self._begun, timeout=_ENDS_WITHIN)
 
-    async def _page(self, client: Any, query: Any, page: int) -> list[SourceResult]:
+    async def _page(self, client: Any, query: Any, page: int) -> list[source.SourceResult]:
         """query: the text, and the most results."""
-        import anyio
-
-        scope = anyio.CancelScope()
+        scope = CancelScope()
         asking = asyncio.create_task(self._asked(scope, *query))
         self._begun.add(asking)
-        asking.add_done_callback(self._end)
+        asking.add_done_callback(self._begun.discard)
+        asking.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may wait for it
         try:
             return await asyncio.shield(asking)
         finally:
             scope.cancel()  # lets the task end the server's process, which a cancelled task may leave
 
-    def _end(self, asking: "asyncio.Task[list[SourceResult]]") -> None:
-        self._begun.discard(asking)
-        _ = asking.cancelled() or asking.exception()  # retrieved, since nobody may wait for it
-
-    async def _asked(self, scope: "CancelScope", text: str, limit: int) -> list[SourceResult]:
+    async def _asked(self, scope: CancelScope, text: str, limit: int) -> list[source.SourceResult]:
         try:
             with scope:
                 async with self._connected() as server:
-                    return await self._found(server, text, limit)
+                    return await self._results(server, text, limit)
         except Exception as exc:  # the transports raise groups of errors of any kind
             raise self._failure(exc) from exc
         raise ProviderDownError(f"{self.title} did not answer in time.")
 
-    async def _found(self, server: "Client", text: str, limit: int) -> list[SourceResult]:
+    async def _results(self, server: Client, text: str, limit: int) -> list[source.SourceResult]:
         tools = (await server.list_tools()).tools
         search, fetch = best_call(tools, SEARCHES), best_call(tools, FETCHES)
         if search is None:
-            named = plain_text(", ".join(t.name for t in tools), 200) or "none"
+            named = source.plain_text(", ".join(t.name for t in tools), 200) or "none"
             raise ProviderDownError(f"{self.title} has no tool that searches for one text. Its tools: {named}.")
         reply = await server.call_tool(search.tool, search.arguments(text, limit))
         if reply.is_error:
-            raise ProviderReplyError(f"{self.title} refused: {plain_text(' '.join(_texts(reply)), 200)}.")
+            raise ProviderReplyError(f"{self.title} refused: {source.plain_text(' '.join(_texts(reply)), 200)}.")
         rows = list(_rows(reply))[:limit]
         asked = [self._full_text(server, fetch, row) for row in rows[:_MOST_TEXTS] if fetch]
         full = [*await asyncio.gather(*asked), *[""] * len(rows)]
         return [r for row, own in zip(rows, full, strict=False) if (r := self._result(row, own))]
 
     @asynccontextmanager
-    async def _connected(self) -> "AsyncIterator[Client]":
-        from mcp import Client, StdioServerParameters, stdio_client
-
+    async def _connected(self) -> AsyncIterator[Client]:
         logging.getLogger("mcp.client").setLevel(logging.CRITICAL)  # it logs traces of what a server gets wrong
         with Path(os.devnull).open("w") as nowhere:
             server: Any = self._server
-            if not is_page(server):
+            if not source.is_page(server):
                 command, *arguments = shlex.split(server)
                 server = stdio_client(StdioServerParameters(command=command, args=arguments), errlog=nowhere)
             async with Client(server, read_timeout_seconds=self._seconds) as client:
                 yield client
 
-    async def _full_text(self, server: "Client", fetch: "ToolCall", row: Mapping[str, Any]) -> str:
-        from mcp import MCPError
-
+    async def _full_text(self, server: Client, fetch: "ToolCall", row: Mapping[str, Any]) -> str:
         key = _field(row, fetch.takes)
         if not key:
             return ""
@@ -158,32 +155,35 @@ class McpSource(Source):
             async with asyncio.timeout(min(PAGE_SECONDS, current_budget().seconds_left() / 2)):
                 reply = await server.call_tool(fetch.tool, fetch.arguments(key))
             if not reply.is_error:
-                objects = _objects(reply.structured_content) or _parsed(_texts(reply))
-                return plain_lines(_field(objects[0], "text") if objects else "\n".join(_texts(reply)))
+                objects = _objects(reply.structured_content) or [
+                    o for text in _texts(reply) for o in _objects(read_json(text))
+                ]
+                return source.plain_lines(_field(objects[0], "text") if objects else "\n".join(_texts(reply)))
         return ""
 
-    def _result(self, row: Mapping[str, Any], full_text: str) -> SourceResult | None:
+    def _result(self, row: Mapping[str, Any], full_text: str) -> source.SourceResult | None:
         given = {name: _field(row, name) for name in _FIELDS}
-        text, url = full_text or plain_lines(given["text"]), given["url"] if _is_public_page(given["url"]) else ""
+        text, url = (
+            full_text or source.plain_lines(given["text"]),
+            given["url"] if _is_public_page(given["url"]) else "",
+        )
         if url and not full_text and len(text.split()) < FEWEST_PAGE_WORDS:  # rather a snippet: the page is fetched
             given["snippet"], text = given["snippet"] or text, ""
         if not url and not text:
             return None
         key = given["id"] or without_login(given["url"]) or given["title"] or sha256(text.encode()).hexdigest()
         own = {name: given[name] for name in ("title", "snippet", "date", "publisher", "author", "venue")}
-        extent: Extent = "full text" if full_text else "extract"
+        extent: source.Extent = "full text" if full_text else "extract"
         place = url or f"{self.name.replace(':', '://')}/{quote(key[:200], safe='')}"
-        return clean_result(SourceResult(place, **own, text=text, extent=extent))
+        return source.clean_result(source.SourceResult(place, **own, text=text, extent=extent))
 
     def _failure(self, exc: Exception) -> SteelmanError:
-        from mcp import MCPError
-
         while isinstance(exc, ExceptionGroup):
             exc = exc.exceptions[0]
         if isinstance(exc, SteelmanError):
             return exc
         # Other errors may hold the address, and with it a password.
-        why = plain_text(str(exc), 200) if isinstance(exc, MCPError | OSError) else type(exc).__name__
+        why = source.plain_text(str(exc), 200) if isinstance(exc, MCPError | OSError) else type(exc).__name__
         return ProviderDownError(f"{self.title} failed ({why}).")
 
 
@@ -204,7 +204,7 @@ class ToolCall:
         return {self.argument: [text] if self.many else text, **more}
 
 
-def best_call(tools: "Sequence[Tool]", verbs: Sequence[str]) -> ToolCall | None:
+def best_call(tools: Sequence[Tool], verbs: Sequence[str]) -> ToolCall | None:
     """The call of the tool that searches (SEARCHES), or that gives a result's text for its id, address or title
     (FETCHES): the plainest name that says so. Passes over tools that change something or need more than one text."""
     named = [(v, t) for t in tools for v in verbs if v in _words(t.name)]
@@ -221,7 +221,7 @@ def best_call(tools: "Sequence[Tool]", verbs: Sequence[str]) -> ToolCall | None:
     return None
 
 
-def _call(tool: "Tool", searching: bool) -> ToolCall | None:
+def _call(tool: Tool, searching: bool) -> ToolCall | None:
     given = tool.input_schema.get("properties")
     properties = {k: v for k, v in given.items() if isinstance(v, dict)} if isinstance(given, dict) else {}
     required = {n for n in tool.input_schema.get("required") or () if "default" not in properties.get(n, {})}
@@ -249,12 +249,12 @@ def _words(name: str | None) -> list[str]:
     return re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", (name or "")[:500]).lower())
 
 
-def _texts(reply: "CallToolResult") -> list[str]:
+def _texts(reply: CallToolResult) -> list[str]:
     blocks = [getattr(block, "resource", block) for block in reply.content]
     return [text for block in blocks if isinstance(text := getattr(block, "text", None), str)]
 
 
-def _rows(reply: "CallToolResult") -> Iterator[Mapping[str, Any]]:
+def _rows(reply: CallToolResult) -> Iterator[Mapping[str, Any]]:
     """The results in a reply, as objects with any names of fields: structured, JSON, resources, or a list in plain
     text."""
     if found := _objects(reply.structured_content):
@@ -265,15 +265,7 @@ def _rows(reply: "CallToolResult") -> Iterator[Mapping[str, Any]]:
         if hasattr(resource, "uri"):
             yield {key: getattr(resource, key, None) for key in ("uri", "title", "name", "description", "text")}
         elif isinstance(text, str):
-            yield from _parsed([text]) or _listed(text)
-
-
-def _parsed(texts: Sequence[str]) -> list[Mapping[str, Any]]:
-    found: list[Mapping[str, Any]] = []
-    for text in texts:
-        with suppress(ValueError, RecursionError):
-            found += _objects(json.loads(text))
-    return found
+            yield from _objects(read_json(text)) or _listed(text)
 
 
 def _objects(value: Any, depth: int = _DEEPEST) -> list[Mapping[str, Any]]:
@@ -317,4 +309,4 @@ def _is_public_page(url: str) -> bool:
         host = urlsplit(check_url(url)).hostname or ""
     except AddressError:
         return False
-    return is_page(url) and (not re.fullmatch(r"[\d.]+|.*:.*", host) or is_public(host))
+    return source.is_page(url) and (not re.fullmatch(r"[\d.]+|.*:.*", host) or is_public(host))

@@ -2,17 +2,14 @@
 
 import json
 import re
-from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
+
+import httpx
 
 from tools.errors import ProviderReplyError
-from tools.web.keyword_source import KeywordSource, Wanted, first_day, value_at
+from tools.web.keyword_source import KeywordSource, Wanted, value_at
 from tools.web.source import exact_domains
 
-if TYPE_CHECKING:
-    import httpx
-
-_KNOWN_DAYS = 88  # three months, whatever their length
 _MOST_DOMAINS = 4  # a query may have about 250 characters
 _ESCAPE = re.compile(r'\\(["\\/bfnrtu])|\\')
 _SPACED_MARK = re.compile(r" ([,.;:!?%])(?=\s|$)")
@@ -38,19 +35,16 @@ class Gdelt(KeywordSource):
     def _parameters(self, query: Wanted) -> dict[str, object]:
         sites = " OR ".join(f"domain:{d.removeprefix('*.')}" for d in exact_domains(query.domains)[:_MOST_DOMAINS])
         only = f" ({sites})" if " OR " in sites else f" {sites}".rstrip()
-        earliest = (datetime.now(UTC) - timedelta(days=_KNOWN_DAYS)).date().isoformat()
-        begin = first_day(query.since) if first_day(query.since) > earliest else ""  # an earlier begin is refused
         return {
             "query": f"{query.text}{only} sourcelang:english",
             "mode": "artlist",
             "format": "json",
             "maxrecords": query.limit,
             "sort": "hybridrel",
-            "startdatetime": begin and f"{begin.replace('-', '')}000000",
         }
 
     @staticmethod
-    def parse(response: "httpx.Response") -> Any:
+    def _parse(response: httpx.Response) -> Any:
         text = response.text.strip()
         if text and text[0] not in "{[<":
             raise ProviderReplyError(f"the server refused the query: {' '.join(text.split())[:200]}")

@@ -1,16 +1,22 @@
-"""Converts fetched pages to documents: main text, title, publisher and date. Refuses login, payment and error pages."""
+"""Converts fetched pages to documents: main text, title, publisher and date. Refuses login, payment and error pages.
+
+`tools.web.domains` starts `python -m tools.web.pages`, a process that does this.
+"""
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from tools.documents.document import decode_text, file_title, truncate_document
+from tools.documents.document import ReaderOutput, decode_text, file_title, truncate_document
 from tools.documents.html import html_document
 from tools.documents.html_blocks import limit_tree, parse_html
 from tools.documents.markdown import markdown_document
 from tools.documents.pdf import pdf_document
 from tools.documents.plain_text import text_document
+from tools.documents.reader_process import serve
 from tools.errors import SourceError
 from tools.limits import FEWEST_PAGE_WORDS, LONGEST_PAGE, MOST_PDF_PAGES
 from tools.passages import SourceDocument
@@ -93,8 +99,9 @@ def _read_html(page: FetchedPage, url: str) -> SourceDocument:
         raise SourceError(f"{url}: {_wall(shown, title) or 'no text was found in this page'}.") from exc
     words = len(found.text.split())
     asked = _wall(found.text if words >= FEWEST_PAGE_WORDS else shown, title)
-    if not asked and FEWEST_PAGE_WORDS <= words < _SHORT_PAGE:
-        asked = _paid(items)
+    closed = any(str(item.get("isAccessibleForFree", "")).lower() == "false" for item in items)
+    if not asked and closed and FEWEST_PAGE_WORDS <= words < _SHORT_PAGE:
+        asked = "a subscription is asked for"
     if asked:
         raise SourceError(f"{url}: {asked}.")
     return found
@@ -118,11 +125,17 @@ def _wall(text: str, title: str) -> str:
     return "a subscription is asked for" if teaser else ""
 
 
-def _paid(items: list[dict[str, Any]]) -> str:
-    closed = any(str(item.get("isAccessibleForFree", "")).lower() == "false" for item in items)
-    return "a subscription is asked for" if closed else ""
-
-
 def decode_page(page: FetchedPage) -> str:
     """The page's text. Undecodable bytes become U+FFFD."""
     return decode_text(page.data, page.charset, markup="html" in page.content_type or "xml" in page.content_type).text
+
+
+def _read(request: dict[str, Any]) -> Iterator[ReaderOutput]:
+    data = Path(request["path"]).read_bytes()
+    yield read_page(FetchedPage(request["name"], request["content_type"], data, request["charset"]))
+
+
+if __name__ == "__main__":
+    import trafilatura  # noqa: F401  # slowest import, needed by most pages
+
+    serve(_read)

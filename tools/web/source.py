@@ -12,11 +12,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 from urllib.parse import urldefrag
 
+import httpx
+
 from tools.budget import current_budget, current_log
 from tools.dates import date_of_result
 from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
 from tools.limits import LONGEST_PAGE, SEARCH_SECONDS
 from tools.net.http import fetch_json, is_address, is_local, open_client
+from tools.passages import EvidenceKind
 from tools.translation import tr
 from tools.web.addresses import host_of, normalise_url
 from tools.web.domains import covers
@@ -25,11 +28,10 @@ PAGE_RESULTS = 10
 """The most results on one page."""
 _MOST_SITES = 10  # Google reads 32 words of a query; each site with its OR takes two
 LONGEST_TITLE, LONGEST_SNIPPET, _LONGEST_URL = 300, 4_000, 2_000
+_MORE_BY_DATE = 3  # times as many results are asked for if some will be left out by date
 _LINES = ("title", "publisher", "author", "venue")
 
 
-SourceKind = Literal["web", "studies", "news", "discussion", "encyclopedia"]
-"""What a source searches. The user's own documents are no source: they are in the store."""
 Extent = Literal["", "abstract", "full text", "extract", "post"]
 REPLY_BY = re.compile(r"Reply by (.+):")
 """The line before each reply in the text of a discussion. It names who says the lines below it."""
@@ -39,9 +41,8 @@ REPLY_BY = re.compile(r"Reply by (.+):")
 class SourceResult:
     """A search result. `date` is ISO (`2026-03-12`, `2026-03`, `2026`) or empty.
 
-    venue: the journal, site or forum; of news, the country. text: what the source itself gives whole, such as an
-    abstract; such a result needs no fetch. extent: what `text` is. open_url: an open-access copy, whose full text may
-    be read.
+    venue: the journal, site or forum. text: what the source itself gives whole, such as an abstract; such a result
+    needs no fetch. extent: what `text` is. open_url: an open-access copy, whose full text may be read.
     """
 
     url: str
@@ -66,7 +67,7 @@ class Source(ABC):
 
     name: str
     title: str
-    kind: SourceKind = "web"
+    kind: EvidenceKind = "web"
     longest_query = 500
     most_results = 100
     patience = 3.0
@@ -79,13 +80,16 @@ class Source(ABC):
 
     async def search(self, query: str, limit: int, domains: Sequence[str] = (), since: str = "") -> list[SourceResult]:
         """At most `limit` results, best first, without duplicates. If `domains` are given, all results are from these
-        domains. since: an ISO date; results with an earlier date are left out.
+        domains. since: an ISO date; results with an earlier date are left out. Raises ProviderDownError,
+        ProviderReplyError, BudgetError, DeadlineError."""
+        limit = max(1, min(limit, self.most_results))
+        found = await self._found(query, min(limit * (_MORE_BY_DATE if since else 1), self.most_results), domains)
+        return usable_results([r for r in found if not r.date or r.date >= since[: len(r.date)]], limit, domains)
 
-        If a later page fails, the earlier results are returned with a note. Raises ProviderDownError,
-        ProviderReplyError, BudgetError, DeadlineError.
-        """
-        sites = domains if self.kind == "web" else ()
-        text, limit = with_sites(query, sites, self.longest_query), max(1, min(limit, self.most_results))
+    async def _found(self, query: str, limit: int, domains: Sequence[str]) -> list[SourceResult]:
+        """The results, perhaps more than `limit` and of other domains. If a later page fails, the earlier results are
+        returned with a note."""
+        text = with_sites(query, domains if self.kind == "web" else (), self.longest_query)
         found: list[SourceResult] = []
         async with self._client() as client:
             for page in range(1, -(-limit // PAGE_RESULTS) + 1):
@@ -100,7 +104,7 @@ class Source(ABC):
                 if len(more) == len(found):
                     break
                 found = more
-        return usable_results([r for r in found if is_since(r.date, since)], limit, domains)
+        return found
 
     async def _ask(self, client: Any, query: Any, page: int = 1) -> list[SourceResult]:
         """The results of a page, within the time left. Each page counts as a call."""
@@ -125,17 +129,17 @@ class Source(ABC):
     def _client(self) -> AbstractAsyncContextManager[Any]:
         return open_client(self._headers, self._seconds)
 
+    @staticmethod
+    def _parse(response: httpx.Response) -> Any:
+        """The reply's data. May raise ValueError."""
+        return response.json()
+
     async def _fetch(self, client: Any, method: str, path: str, body: Any = None) -> dict[str, Any]:
-        reply = await fetch_json(client, method, f"{self.address}{path}", name=self.title, body=body)
+        url = f"{self.address}{path}"
+        reply = await fetch_json(client, method, url, name=self.title, body=body, parse=self._parse)
         if not isinstance(reply, dict):
             raise ProviderReplyError(f"{self.title} answered with unexpected data.")
         return reply
-
-
-def is_since(date: str, since: str) -> bool:
-    """Whether a result of this date is not older than `since`. A result without a date passes; `2026` passes for any
-    day of that year."""
-    return not date or date >= since[: len(date)]
 
 
 def cut_query(query: str, longest: int) -> str:
@@ -238,9 +242,3 @@ def plain_lines(value: object) -> str:
     """The value as lines of plain text, at most LONGEST_PAGE characters; '' if it is no text."""
     lines = value[:LONGEST_PAGE].splitlines() if isinstance(value, str) else []
     return "\n".join(filter(None, (plain_text(line, LONGEST_PAGE) for line in lines)))
-
-
-def polite_headers(contact: str) -> dict[str, str]:
-    """The headers that name this program to a source without a key, with an address at which its user can be reached
-    (empty: none)."""
-    return {"User-Agent": f"Steelman/0.1{f' (mailto:{contact})' if contact else ''}"}

@@ -8,7 +8,7 @@ import re
 from typing import Any, ClassVar
 from urllib.parse import quote, unquote
 
-from tools.web.keyword_source import KeywordSource, Wanted, dig, first_day, objects, plain_html, value_at
+from tools.web.keyword_source import KeywordSource, Wanted, dig, objects, plain_html, value_at
 
 _RETRACTED = re.compile(
     r"\W*(?:(?:retracted|withdrawn|retraction)(?: article| paper| note)?\W*[:\]]|retraction not(?:e|ice) (?:to|of)\b)",
@@ -65,10 +65,9 @@ class OpenAlex(_Studies):
     }
 
     def _parameters(self, query: Wanted) -> dict[str, object]:
-        after = f",from_publication_date:{first_day(query.since)}" if query.since else ""
         return {
             "search": query.text,
-            "filter": f"is_retracted:false,has_abstract:true{after}",
+            "filter": "is_retracted:false,has_abstract:true",
             "per_page": query.limit,
             "select": "id,doi,display_name,publication_date,publication_year,is_retracted,authorships,"
             "primary_location,best_oa_location,abstract_inverted_index",
@@ -106,9 +105,7 @@ class EuropePmc(_Studies):
     }
 
     def _parameters(self, query: Wanted) -> dict[str, object]:
-        terms = [f"TITLE_ABS:{word}" for word in query.text.split()]
-        after = [f"FIRST_PDATE:[{first_day(query.since)} TO 3000-12-31]"] if query.since else []
-        asked = " AND ".join([*terms, *after, "HAS_ABSTRACT:Y"])
+        asked = " AND ".join([*(f"TITLE_ABS:{word}" for word in query.text.split()), "HAS_ABSTRACT:Y"])
         return {"query": asked, "resultType": "core", "format": "json", "pageSize": query.limit}
 
 
@@ -130,6 +127,5 @@ class SemanticScholar(_Studies):
     }
 
     def _parameters(self, query: Wanted) -> dict[str, object]:
-        after = f"{first_day(query.since)}:" if query.since else ""
         fields = "title,abstract,year,publicationDate,venue,journal,authors,externalIds,openAccessPdf,url"
-        return {"query": query.text, "limit": query.limit, "fields": fields, "publicationDateOrYear": after}
+        return {"query": query.text, "limit": query.limit, "fields": fields}

@@ -9,9 +9,10 @@ did not answer.
 import asyncio
 import math
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
@@ -25,7 +26,7 @@ from tools.models.chat.reply import ChatReply
 from tools.models.chat.request_form import RequestForm, schema_as_text
 from tools.models.chat.vendors import COMPATIBLE, OPENAI, ClientOptions, Vendor
 from tools.models.servers import Price, check_prompt_truncation, cost_of, list_models_at
-from tools.net.http import check_address, check_key, is_local, open_client, status_error, strip_headers, without_login
+from tools.net.http import is_local, open_client, status_error, strip_headers, without_login
 from tools.net.pool import ServerPool, failed_server
 from tools.net.retries import is_cut_short
 from tools.net.route import cause
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
 
     _Chunks = AsyncGenerator[BaseMessage, None]
 
-MARK = "x-stainless-raw-response"
-"""A header of OpenAI's client that must not reach the server."""
 _ACCOUNT = frozenset({"openai-organization", "openai-project"})
 _JSON_INSTRUCTION = "Answer with one JSON object of this shape and nothing else:\n"
 _RETRY_INSTRUCTION = (
@@ -87,7 +86,7 @@ class ChatModel:
         self._price: Price | None = (0.0, 0.0) if self.local else price
         self._temperature = temperature
         self._silence = silence
-        self.first_form = replace(vendor.form, lengths=lengths, temperature=temperature is not None)
+        self.first_form = RequestForm(lengths=lengths, temperature=temperature is not None)
         self._key_of_form = self.address, model
         self._learning = asyncio.Lock()  # one call at a time determines the form
         self._clients: dict[bool, BaseChatModel] = {}  # with and without the temperature
@@ -99,9 +98,6 @@ class ChatModel:
         Raises ProviderDownError (unreachable, key refused, or failing), ProviderReplyError (wrong shape twice, too
         large, empty or refused), BudgetError, DeadlineError.
         """
-        check_key(self._key)
-        for url in self.pool.urls:
-            check_address(url)
         if self.address in current_log().down:
             raise ProviderDownError(f"{self.name} was not asked, since {self.address} has failed in this run already.")
         if current_budget().offline and not self.local:
@@ -143,39 +139,40 @@ class ChatModel:
         return {without_login(url): await list_models_at(url, self._key, self._vendor) for url in self.pool.urls}
 
     def is_among(self, listed: list[str]) -> bool:
-        """Whether the server lists the model."""
-        return self._vendor.offers(self._model, listed)
+        """Whether the server lists the model, under its plain name or under its name with a date or a tag."""
+        begin = f"{self._model.removesuffix('-latest')}-"
+        dated = [name for name in listed if self._vendor.prefix == "anthropic" and name.removeprefix(begin).isdigit()]
+        return bool(dated or {self._model, f"{self._model}:latest"} & set(listed))
 
     async def _reply(self, system: str, user: str, shape: type[BaseModel]) -> ChatReply:
         """One reply in the accepted form. The first call determines this form."""
-        known = self._key_of_form
-        if known not in ACCEPTED_FORMS:
+        if self._key_of_form not in ACCEPTED_FORMS:
             async with self._learning:
-                if known not in ACCEPTED_FORMS:
-                    reply, ACCEPTED_FORMS[known] = await self._reply_in_accepted_form(
-                        self.first_form, system, user, shape
-                    )
-                    return reply
-        begun = ACCEPTED_FORMS[known]
-        reply, form = await self._reply_in_accepted_form(begun, system, user, shape)
-        if form != begun:
-            ACCEPTED_FORMS[known] = form
-        return reply
+                if self._key_of_form not in ACCEPTED_FORMS:
+                    return await self._reply_beginning_with(self.first_form, system, user, shape)
+        return await self._reply_beginning_with(ACCEPTED_FORMS[self._key_of_form], system, user, shape)
 
-    async def _reply_in_accepted_form(
+    async def _reply_beginning_with(
         self, form: RequestForm, system: str, user: str, shape: type[BaseModel]
-    ) -> tuple[ChatReply, RequestForm]:
-        """A reply and its form. If the server refuses all forms, nothing is remembered."""
+    ) -> ChatReply:
+        """Tries simpler forms until the server accepts one, and remembers it."""
         while True:
             current_budget().begin_call()
             try:
-                async with self._translated_errors():
-                    return await self._stream(form.messages(system, user), shape, form), form
-            except refusals.RequestRefusedError as exc:
-                lower = form.lower(exc.refusal)
+                reply = await self._stream(form.messages(system, user), shape, form)
+            except self._client_errors() + _PARSE_ERRORS as exc:
+                refusal = refusals.refusal_of(exc)
+                if refusal and self._vendor.bad_key and self._vendor.bad_key in refusal.words:
+                    refusal = replace(refusal, status=401)
+                lower = form.lower(refusal) if refusal else None
                 if lower is None:
-                    raise exc.failure from exc
+                    raise self._failure(exc, refusal) from exc
+                if lower.mode == "json_object" and not self._vendor.options(lower, shape):  # would repeat the body
+                    lower = replace(lower, mode="text")
                 form = lower
+            else:
+                ACCEPTED_FORMS[self._key_of_form] = form
+                return reply
 
     async def _stream(
         self, messages: Sequence[tuple[str, str]], shape: type[BaseModel], form: RequestForm
@@ -208,19 +205,19 @@ class ChatModel:
             self.load()
             for known in (".*OpenAI's structured output feature", "Pydantic serializer warnings"):
                 warnings.filterwarnings("ignore", known, UserWarning)  # the reply shows the problem anyway
-            self._http = self._http or open_client({}, self._silence, refusals.refusal_transport, self.pool)
-            self._http.event_hooks = {"request": [self._strip_client_headers], "response": [restore_marker]}
+            around = partial(refusals.refusal_transport, prepare=self._strip_client_headers)
+            self._http = self._http or open_client({}, self._silence, around, self.pool)
             heat = self._temperature if temperature else None
             options = ClientOptions(self._model, self._url, self._key, heat, self._silence, self._http)
             self._clients[temperature] = self._vendor.build(options)
         return self._clients[temperature]
 
-    async def _strip_client_headers(self, request: "httpx.Request") -> None:
-        """Removes the client's own headers and timeouts. Only OpenAI's server gets the organisation and project from
-        OpenAI's environment variables."""
+    def _strip_client_headers(self, request: "httpx.Request") -> None:
+        """Removes the client's own headers and timeouts. Only OpenAI's server gets OpenAI's organisation and
+        project."""
         login = {"authorization"} if "@" in urlsplit(self._url).netloc else frozenset()  # a login in the address
-        request.extensions[MARK] = MARK in request.headers
-        strip_headers(request, self._vendor.headers | login | (_ACCOUNT if self.address == OPENAI else frozenset()))
+        own = frozenset(map(str.lower, self._vendor.headers("key")))
+        strip_headers(request, own | login | (_ACCOUNT if self.address == OPENAI else frozenset()))
         left = current_budget().seconds_left()
         silence = max(self._silence, left) if math.isfinite(left) else self._silence
         request.extensions["timeout"] = self._http.timeout.as_dict() | {"read": silence}
@@ -230,25 +227,18 @@ class ChatModel:
 
         return *self._vendor.errors(), httpx.HTTPError, ProviderDownError
 
-    @asynccontextmanager
-    async def _translated_errors(self) -> AsyncIterator[None]:
-        try:
-            yield
-        except self._client_errors() + _PARSE_ERRORS as exc:
-            raise self._failure(exc) from exc
-
-    def _failure(self, exc: Exception) -> ProviderError:
+    def _failure(self, exc: Exception, refusal: refusals.Refusal | None) -> ProviderError:
         import httpx
 
-        here, refusal = failed_server(f"{self.name} at {self.address}", exc), refusals.refusal_of(exc)
-        said = self._said(refusal.words if refusal else str(exc))
+        here = failed_server(f"{self.name} at {self.address}", exc)
+        words = refusal.words if refusal else str(exc)
+        shown = words.replace(self._key, "…") if self._key else words  # some servers repeat the key
+        said = " ".join(shown.split())[:200]
         if refusal is not None:
-            if self._vendor.bad_key and self._vendor.bad_key in refusal.words:
-                refusal = refusals.Refusal(401)
-            return refusals.RequestRefusedError(refusal, self._refused(refusal, said, here))
-        if own := refusals.provider_error_in(exc):
+            return self._refused(refusal, said, here)
+        if own := refusals.cause_of_kind(exc, ProviderError):
             return ProviderDownError(f"{here} {own}") if isinstance(own, ProviderDownError) else own
-        failure = refusals.connection_failure(exc)
+        failure = refusals.cause_of_kind(exc, httpx.HTTPError, httpx.InvalidURL)
         if isinstance(failure, httpx.TimeoutException):
             return ProviderDownError(f"{here} did not answer in time.")
         if failure is None:
@@ -274,14 +264,3 @@ class ChatModel:
         if status in (404, 405) and not urlsplit(self._url).path.strip("/") and self._vendor is COMPATIBLE:
             return ProviderDownError(f"{error} Most servers want an address that ends in /v1: {self.address}/v1")
         return error
-
-    def _said(self, said: str) -> str:
-        """The server's words without the key, which some servers repeat."""
-        shown = said.replace(self._key, "…") if self._key else said
-        return " ".join(shown.split())[:200]
-
-
-async def restore_marker(response: "httpx.Response") -> None:
-    """Restores the header that OpenAI's client needs to parse the response."""
-    if response.request.extensions.get(MARK):
-        response.request.headers[MARK] = "true"

@@ -6,17 +6,18 @@ status 400.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from tools.errors import ProviderDownError, ProviderError, ProviderReplyError
+from tools.errors import ProviderDownError, ProviderReplyError
 from tools.models.chat.reply import read_json
 from tools.net.retries import causes_of, had_response
 
 if TYPE_CHECKING:
     import httpx
 
+E = TypeVar("E", bound=BaseException)
 _TOO_LONG = re.compile(
     r"""context[ _-]?(length|window|size|limit) | n_ctx | n_keep | context\ the\ overflows
     | (prompt|input|sequence|model)\ length | (is|are|was|were)\ too\ long
@@ -106,24 +107,17 @@ def status_of(exc: BaseException) -> int | None:
     return next((status for status in found if isinstance(status, int) and 300 <= status < 600), None)
 
 
-def connection_failure(exc: BaseException) -> "httpx.HTTPError | httpx.InvalidURL | None":
-    """The connection failure that caused an error."""
-    import httpx
-
-    return next((one for one in causes_of(exc) if isinstance(one, httpx.HTTPError | httpx.InvalidURL)), None)
-
-
-def provider_error_in(exc: BaseException) -> ProviderError | None:
-    """The error of the project's own transport that caused a client's error."""
-    return next((one for one in causes_of(exc) if isinstance(one, ProviderError)), None)
+def cause_of_kind(exc: BaseException, *kinds: type[E]) -> E | None:
+    """The error itself, or the first of its causes, that has one of these classes."""
+    return next((one for one in causes_of(exc) if isinstance(one, kinds)), None)
 
 
 def reply_had_begun(exc: BaseException) -> bool:
     """Whether the server had started a reply. Then the server may charge for the reply's tokens."""
-    if status_of(exc) is not None:
-        return False
-    failure = connection_failure(exc)
-    return failure is None or had_response(failure)
+    import httpx
+
+    failure = cause_of_kind(exc, httpx.HTTPError, httpx.InvalidURL)
+    return status_of(exc) is None and (failure is None or had_response(failure))
 
 
 def is_about_content(refusal: Refusal) -> bool:
@@ -135,31 +129,31 @@ class AnswerRefusedError(ProviderReplyError):
     """The model gives no answer, and a retry would not change that."""
 
 
-class RequestRefusedError(ProviderError):
-    """The server refused the request, perhaps because of its form. `failure`: the error if no other form helps."""
-
-    def __init__(self, refusal: Refusal, failure: ProviderError) -> None:
-        super().__init__(str(failure))
-        self.refusal, self.failure = refusal, failure
-
-
 _STREAMS = ("event-stream", "ndjson", "jsonl", "x-json-stream")
 _BEGINNINGS = (b"data:", b"event:", b"id:", b":", b"{")
 """The first bytes of a stream, for streams whose header has another content type."""
+_REPLY_KEYS = {"choices", "candidates", "content"}
 _TITLE = re.compile(rb"<(title|h1)[^>]*>(.*?)</\1>", re.DOTALL | re.IGNORECASE)
 
 
-def refusal_transport(inner: "httpx.AsyncBaseTransport") -> "httpx.AsyncBaseTransport":
+def refusal_transport(
+    inner: "httpx.AsyncBaseTransport", prepare: "Callable[[httpx.Request], None]"
+) -> "httpx.AsyncBaseTransport":
     """The transport of a chat model's client. It converts two kinds of responses to refusals: errors with status 200,
     and whole completions where a stream was requested.
 
-    Raises ProviderDownError for web pages and other text.
+    prepare: changes each request before it is sent. Raises ProviderDownError for web pages and other text.
     """
     import httpx
 
     class RefusalTransport(httpx.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-            response = await inner.handle_async_request(request)
+            own = request.headers.copy()
+            prepare(request)
+            try:
+                response = await inner.handle_async_request(request)
+            finally:
+                request.headers = own  # OpenAI's client reads its own headers again
             kind = response.headers.get("content-type", "")
             if response.status_code != 200 or request.method != "POST" or any(s in kind for s in _STREAMS):
                 return response
@@ -178,7 +172,8 @@ def _as_chat_response(data: bytes, request: "httpx.Request", response: "httpx.Re
     body = read_json(data)
     if isinstance(body, dict) and body.get("choices") and isinstance(failed := body["choices"][0], dict):
         body = failed if failed.get("error") else body
-    if isinstance(body, dict) and body and not _is_reply(body):
+    is_reply = isinstance(body, dict) and (body.keys() & _REPLY_KEYS or isinstance(body.get("message"), dict))
+    if isinstance(body, dict) and body and not is_reply:
         code = (error if isinstance(error := body.get("error"), dict) else body).get("code")
         status = code if isinstance(code, int) and 400 <= code < 600 else 400
         return httpx.Response(status, stream=httpx.ByteStream(data), request=request)
@@ -194,7 +189,3 @@ def _as_chat_response(data: bytes, request: "httpx.Request", response: "httpx.Re
             f"answered with {what} ('{shown}') instead of a chat reply. Check the address: most servers' ends in /v1."
         )
     return httpx.Response(200, headers=response.headers, stream=httpx.ByteStream(data), request=request)
-
-
-def _is_reply(body: dict[str, Any]) -> bool:
-    return bool(body.keys() & {"choices", "candidates", "content"}) or isinstance(body.get("message"), dict)

@@ -156,8 +156,7 @@ def read_json(text: str | bytes) -> Any:
 
 
 def _objects(text: str) -> Iterator[tuple[dict[str, Any], int]]:
-    """The JSON objects in the text, each with its end position. Nested objects are not listed separately. Line ends
-    inside strings are accepted."""
+    """The outermost JSON objects in the text, each with its end. Line ends inside strings are accepted."""
     decoder, begin = json.JSONDecoder(strict=False), text.find("{")
     for _ in range(_MOST_TRIED):
         if begin < 0:

@@ -46,7 +46,7 @@ _PARTS = (
 class RequestForm:
     """The form of a request. mode: the kind of reply. lengths: the schema limits lengths of texts and lists. counted:
     ask for the stream's token count. streamed: ask for a stream. system: send a system turn. temperature: set the
-    temperature. ladder: the modes to fall back on."""
+    temperature."""
 
     mode: Mode = "json_schema"
     lengths: bool = False
@@ -54,7 +54,6 @@ class RequestForm:
     streamed: bool = True
     system: bool = True
     temperature: bool = True
-    ladder: tuple[Mode, ...] = _LADDER
 
     def lower(self, refusal: Refusal) -> "RequestForm | None":
         """The next simpler form after a refusal; None if the refusal is about something else or no simpler form exists.
@@ -73,19 +72,16 @@ class RequestForm:
             return None
         if self.lengths:
             return replace(self, lengths=False)
-        lower = self.ladder.index(self.mode) + 1
-        return replace(self, mode=self.ladder[lower]) if lower < len(self.ladder) else None
+        lower = _LADDER.index(self.mode) + 1
+        return replace(self, mode=_LADDER[lower]) if lower < len(_LADDER) else None
 
     def schema(self, shape: type[BaseModel]) -> dict[str, Any] | None:
         """The JSON schema of the request; None in forms without one."""
         return strict_schema(shape, self.lengths) if self.mode == "json_schema" else None
 
     def options(self, shape: type[BaseModel]) -> dict[str, Any]:
-        """The options of an OpenAI-compatible client.
-
-        The options are sent as `extra_body`, because the client's own `response_format` fails on streams of servers
-        that omit fields.
-        """
+        """The options of an OpenAI-compatible client. They are sent as `extra_body`, because the client's own
+        `response_format` fails on streams of servers that omit fields."""
         options: dict[str, Any] = {"stream_usage": True} if self.counted and self.streamed else {}
         if bare := self.schema(shape):
             schema = {"name": shape.__name__, "schema": bare, "strict": True}
@@ -109,8 +105,7 @@ def strict_schema(shape: type[BaseModel], lengths: bool = False) -> dict[str, An
 
 
 def schema_as_text(shape: type[BaseModel]) -> str:
-    """The shape as an example object in the prompt, for servers that ignore schemas. Small models follow an example
-    better than a schema."""
+    """The shape as an example object in the prompt. Small models follow it better than a schema."""
     schema = strict_schema(shape)
     return json.dumps(_example(schema, schema.get("$defs", {})), ensure_ascii=False)
 

@@ -10,8 +10,7 @@ import importlib
 import importlib.util
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pkgutil import resolve_name
 from types import ModuleType
@@ -41,24 +40,14 @@ class ClientOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """The path and format of a vendor's model list: {rows: [{name: …}]}."""
-
-    path: str
-    rows: str
-    name: str
-    headers: Callable[[str], dict[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
 class Vendor:
     """The differences between vendors.
 
     prefix: the prefix of a model's name; '' for an OpenAI-compatible server. module: LangChain's integration. url: the
     default address. key, address: the environment variables of the vendor's key ('' if no key is needed) and address.
-    raises: names of the client's exceptions. bad_key: words that show that a refusal is about the key, whatever the
-    HTTP status.
-    adds_counts: each part of a reply counts only its own tokens.
+    models: the path of the list of models. headers: returns the headers for a key. raises: names of the client's
+    exceptions. bad_key: words that show that a refusal is about the key, whatever the HTTP status. adds_counts: each
+    part of a reply counts only its own tokens.
     """
 
     prefix: str
@@ -66,11 +55,11 @@ class Vendor:
     url: str
     key: str
     address: str
-    listing: Listing
+    models: str
+    headers: Callable[[str], dict[str, str]]
     build: Callable[[ClientOptions], "BaseChatModel"]
     raises: tuple[str, ...]
     options: Callable[[RequestForm, type[BaseModel]], dict[str, Any]] = RequestForm.options
-    form: RequestForm = field(default_factory=RequestForm)
     bad_key: str = ""
     adds_counts: bool = False
 
@@ -80,16 +69,6 @@ class Vendor:
             return given, written
         before = (given, written) if self.adds_counts else (0, 0)
         return before[0] + max(0, usage["input_tokens"]), before[1] + max(0, usage["output_tokens"])
-
-    @property
-    def headers(self) -> frozenset[str]:
-        """Headers that the vendor requires besides the usual headers."""
-        return frozenset(map(str.lower, self.listing.headers("key")))
-
-    @property
-    def package(self) -> str:
-        """The package to install."""
-        return self.module.replace("_", "-")
 
     def named(self, model: str) -> str:
         """The model's name with the vendor's prefix."""
@@ -102,39 +81,28 @@ class Vendor:
 
     def check(self) -> None:
         """Raises SettingsError if the integration is not installed. Imports nothing."""
-        with suppress(ImportError):
-            if importlib.util.find_spec(self.module) is not None:
-                return
-        raise self._missing()
+        if importlib.util.find_spec(self.module) is None:
+            raise SettingsError(
+                f"models named '{self.prefix or 'openai'}:…' need a package that is not installed: "
+                f".venv/bin/pip install {self.module.replace('_', '-')}"
+            )
 
     def load(self) -> None:
         """Imports the integration, which takes a second or more. Raises SettingsError."""
+        self.check()
         try:
             importlib.import_module("langchain.chat_models")
             importlib.import_module(self.module)
-        except ModuleNotFoundError as exc:
-            raise self._missing() from exc
         except Exception as exc:  # libraries read proxies and certificates at import
-            raise load_error(self.package, exc) from exc
-
-    def _missing(self) -> SettingsError:
-        return SettingsError(
-            f"models named '{self.prefix or 'openai'}:…' need a package that is not installed: "
-            f".venv/bin/pip install {self.package}"
-        )
-
-    def offers(self, model: str, listed: list[str]) -> bool:
-        """Whether the model is listed, under its plain name or under its name with a date or a tag."""
-        begin = f"{model.removesuffix('-latest')}-"
-        dated = [name for name in listed if self.prefix == "anthropic" and name.removeprefix(begin).isdigit()]
-        return bool(dated or {model, f"{model}:latest"} & set(listed))
+            raise load_error(self.module, exc) from exc
 
 
 def load_error(what: str, exc: Exception) -> SettingsError:
     """The error for a client that cannot be loaded. The client's own message may contain a proxy's password, so only
-    messages about files are shown."""
-    why = exc if isinstance(exc, OSError) else type(exc).__name__
-    return SettingsError(f"{what} cannot be loaded ({why}). Look at *_PROXY and SSL_CERT_FILE in the environment.")
+    messages about files and modules are shown."""
+    why = exc if isinstance(exc, OSError | ImportError) else type(exc).__name__
+    advice = "" if isinstance(exc, ImportError) else " Look at *_PROXY and SSL_CERT_FILE in the environment."
+    return SettingsError(f"{what} cannot be loaded ({why}).{advice}")
 
 
 _OWN_HEADERS = (b"accept-encoding", b"user-agent", b"host", b"content-length", b"transfer-encoding")
@@ -171,8 +139,7 @@ def client_transport(client: "httpx.AsyncClient", library: ModuleType) -> Any:
 
 @cache
 def compatible_class() -> Any:
-    """LangChain's OpenAI client, extended. Streams keep reasoning and refusals, and errors inside streams are
-    raised."""
+    """LangChain's OpenAI client. Replies keep reasoning and refusals; streams raise errors inside them."""
     import openai
     from langchain_openai import ChatOpenAI
 
@@ -181,13 +148,11 @@ def compatible_class() -> Any:
             if chunk.get("object") == "error":
                 raise openai.APIError(str(chunk.get("message")), cast("Any", None), body=chunk)
             made = super()._convert_chunk_to_generation_chunk(chunk, *args)
-            choices = chunk.get("choices") or [{}]
-            return _with_reasoning(made, choices[0].get("delta"))
+            return _with_reasoning(made, (chunk.get("choices") or [{}])[0].get("delta"))
 
-        def _create_chat_result(self, response: Any, generation_info: dict[str, Any] | None = None) -> Any:
-            made = super()._create_chat_result(response, generation_info)
-            body = response if isinstance(response, dict) else response.model_dump()
-            _with_reasoning(made.generations[0], body["choices"][0].get("message"))
+        def _create_chat_result(self, response: Any, *args: Any) -> Any:
+            made = super()._create_chat_result(response, *args)
+            _with_reasoning(made.generations[0], response.model_dump()["choices"][0]["message"])
             return made
 
     return Compatible
@@ -257,7 +222,8 @@ COMPATIBLE = Vendor(
     url=OPENAI,
     key="",
     address="OPENAI_BASE_URL",
-    listing=Listing("/models", "data", "id", _bearer),
+    models="/models",
+    headers=_bearer,
     build=_openai,
     raises=("openai.OpenAIError",),
 )
@@ -309,18 +275,15 @@ def _ollama_options(form: RequestForm, shape: type[BaseModel]) -> dict[str, Any]
 
 
 def _google(asked: ClientOptions) -> "BaseChatModel":
-    """The model's client is a public field. This function puts another client there, which sends over the project's
-    client."""
+    """The model's public field `client` gets a client that sends over the project's client."""
     from google import genai
     from google.genai import types
 
-    once = 1  # number of attempts; 0 would mean the client's default of five
-    tried = {"max_retries": once, "client_args": _unused_client_options()}
-    model: Any = _init_chat_model(asked, "google_genai", base_url=_NO_ADDRESS, api_key=_NO_KEY, vertexai=False, **tried)
+    own = {"max_retries": 1, "client_args": _unused_client_options()}  # 1 attempt; 0 means the client's default of 5
+    model: Any = _init_chat_model(asked, "google_genai", base_url=_NO_ADDRESS, api_key=_NO_KEY, vertexai=False, **own)
     options = types.HttpOptions(base_url=asked.url, httpx_async_client=asked.http, client_args=_unused_client_options())
     model.client = genai.Client(vertexai=False, api_key=asked.key or _NO_KEY, http_options=options)
-    built: BaseChatModel = model
-    return built
+    return cast("BaseChatModel", model)
 
 
 def _google_options(form: RequestForm, shape: type[BaseModel]) -> dict[str, Any]:
@@ -336,11 +299,11 @@ _VENDORS = (
         url="https://api.anthropic.com",
         key="ANTHROPIC_API_KEY",
         address="ANTHROPIC_BASE_URL",
-        listing=Listing("/v1/models?limit=1000", "data", "id", _anthropic_headers),
+        models="/v1/models?limit=1000",
+        headers=_anthropic_headers,
         build=_anthropic,
         raises=("anthropic.AnthropicError", "httpx2.HTTPError", "httpx2.StreamError"),
         options=_anthropic_options,
-        form=RequestForm(counted=False, ladder=("json_schema", "text")),
     ),
     Vendor(
         prefix="google_genai",
@@ -348,9 +311,8 @@ _VENDORS = (
         url="https://generativelanguage.googleapis.com",
         key="GOOGLE_API_KEY",
         address="GOOGLE_GEMINI_BASE_URL",
-        listing=Listing(
-            "/v1beta/models?pageSize=1000", "models", "name", lambda key: {"x-goog-api-key": key} if key else {}
-        ),
+        models="/v1beta/models?pageSize=1000",
+        headers=lambda key: {"x-goog-api-key": key} if key else {},
         build=_google,
         raises=(
             "google.genai.errors.APIError",
@@ -358,7 +320,6 @@ _VENDORS = (
             "langchain_google_genai.chat_models.ChatGoogleGenerativeAIError",
         ),
         options=_google_options,
-        form=RequestForm(counted=False),
         bad_key="API key",
         adds_counts=True,
     ),
@@ -368,11 +329,11 @@ _VENDORS = (
         url="http://127.0.0.1:11434",
         key="",
         address="OLLAMA_HOST",
-        listing=Listing("/api/tags", "models", "name", lambda _: {}),
+        models="/api/tags",
+        headers=lambda _: {},
         build=_ollama,
         raises=("ollama.ResponseError", "ollama.RequestError", "builtins.ConnectionError"),
         options=_ollama_options,
-        form=RequestForm(counted=False),
     ),
 )
 VENDORS: Mapping[str, Vendor] = {vendor.prefix: vendor for vendor in _VENDORS}

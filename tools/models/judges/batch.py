@@ -63,32 +63,22 @@ class BatchSplitter:
         self.most_items = min(self.most_items, half)
 
 
-def labels(kind: str, number: int) -> list[str]:
-    """Different random labels that begin with `kind`."""
-    return _random.sample([f"{kind}{a}{b}" for a in _LETTERS for b in _LETTERS], number)
-
-
 def with_random_labels(items: Iterable[T], kind: str) -> dict[str, T]:
-    """The items in random order, by random labels. This prevents position bias."""
+    """The items in random order, by random labels that begin with `kind`. This prevents position bias."""
     order = list(items)
     _random.shuffle(order)
-    return dict(zip(labels(kind, len(order)), order, strict=True))
+    labels = _random.sample([f"{kind}{a}{b}" for a in _LETTERS for b in _LETTERS], len(order))
+    return dict(zip(labels, order, strict=True))
 
 
 def documents_as_data(labels_of: Mapping[str, Passage]) -> str:
     """The labelled passages as data, with one passage per line and one heading per document. A document's passages keep
     their order. Documents follow the order of the labels."""
-    documents: dict[tuple[str, str], list[str]] = {}
-    for label, passage in labels_of.items():
-        documents.setdefault(passage.document, []).append(label)
-    return "\n".join(_document({label: labels_of[label] for label in mine}) for mine in documents.values())
-
-
-def _document(passages: Mapping[str, Passage]) -> str:
-    ordered = sorted(passages.items(), key=lambda item: item[1].position)
-    first = ordered[0][1]
-    lines = "\n".join(f"[{label}] {passage_line(passage)}" for label, passage in ordered)
-    return as_data("document", lines, **document_attributes(first))
+    lines: dict[tuple[str, str], list[str]] = {passage.document: [] for passage in labels_of.values()}
+    for label, passage in sorted(labels_of.items(), key=lambda item: item[1].position):
+        lines[passage.document].append(f"[{label}] {passage_line(passage)}")
+    attributes = {passage.document: document_attributes(passage) for passage in labels_of.values()}
+    return "\n".join(as_data("document", "\n".join(own), **attributes[document]) for document, own in lines.items())
 
 
 def document_attributes(passage: Passage) -> dict[str, str]:

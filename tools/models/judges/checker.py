@@ -17,6 +17,7 @@ from tools.passages import Passage
 
 _CHARACTERS = 40_000  # about the most characters of the passages and claims in a call
 _ATTEMPTS = 2
+_FOCUS = "The reader asks only about {}. A claim for or against a side serves only if it speaks of that."
 _PROBABILITY = {"yes": 0.95, "partly": 0.3, "no": 0.05}
 
 
@@ -76,11 +77,11 @@ class ClaimChecker:
         self._splitter = BatchSplitter(CLAIMS_PER_CALL)
 
     async def check(
-        self, claims: Sequence[ClaimCheck], planted: ClaimCheck | None = None
+        self, claims: Sequence[ClaimCheck], planted: ClaimCheck | None = None, focus: str = ""
     ) -> tuple[list[ClaimVerdict], bool]:
         """Returns a verdict for each claim, and whether the model accepted the planted claim. Every call contains the
-        planted claim, which its cited passage does not say. A trustworthy model refuses it. Raises ProviderDownError,
-        ProviderReplyError, BudgetError."""
+        planted claim, which its cited passage does not say. A trustworthy model refuses it. focus: the topic that each
+        claim of a side must speak of. Raises ProviderDownError, ProviderReplyError, BudgetError."""
         every = [*claims, *([planted] if planted else [])]
         found = [ClaimVerdict()] * len(every)
         fooled: list[bool] = []
@@ -89,7 +90,7 @@ class ClaimChecker:
             missing = list(places)
             for _ in range(_ATTEMPTS):
                 if missing:
-                    await self._ask(every, [*missing, *range(len(claims), len(every))], found)
+                    await self._ask(every, [*missing, *range(len(claims), len(every))], found, focus)
                     fooled.extend(v.said > _PROBABILITY["partly"] for v in found[len(claims) :])
                     missing = [i for i in missing if not found[i].answered]
 
@@ -99,7 +100,9 @@ class ClaimChecker:
         await run_within([partial(self._splitter.ask, ask, part) for part in parts], CONCURRENT_CALLS)
         return found[: len(claims)], any(fooled)
 
-    async def _ask(self, claims: Sequence[ClaimCheck], places: Iterable[int], found: list[ClaimVerdict]) -> None:
+    async def _ask(
+        self, claims: Sequence[ClaimCheck], places: Iterable[int], found: list[ClaimVerdict], focus: str
+    ) -> None:
         asked = with_random_labels(places, "C")
         passages = with_random_labels(dict.fromkeys(p for i in asked.values() for p in claims[i].passages), "P")
         sides = with_random_labels(dict.fromkeys(claims[i].side for i in asked.values() if claims[i].side), "S")
@@ -113,8 +116,9 @@ class ClaimChecker:
             return as_data("claim", claim.text, label=label, cites=cites, **side, **rules)
 
         side_lines = [as_data("side", side, label=label) for label, side in sides.items()]
+        side_lines += [_FOCUS.format(as_data("focus", focus))] if focus else []
         system, user = load_prompt("check").render(
-            sides="\n".join(["The sides:", *side_lines]) if side_lines else "",
+            sides="\n".join(["The sides:", *side_lines]) if sides else "",
             passages=documents_as_data(passages),
             claims="\n".join(shown(label, claims[i]) for label, i in asked.items()),
         )

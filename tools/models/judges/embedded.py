@@ -63,14 +63,12 @@ class Calibration:
 
 class EmbeddedJudge(LocalJudge):
     essays_only = True
+    reads_closely = True
 
-    def __init__(
-        self, model: Int8Model, name: str, calibration: Calibration, closer: Callable[[], Int8Model] | None = None
-    ) -> None:
-        """closer: loads the larger model. Without `closer` the judge has no closer reading."""
+    def __init__(self, model: Int8Model, name: str, calibration: Calibration, closer: Callable[[], Int8Model]) -> None:
+        """closer: loads the larger model."""
         self._model = model
         self._closer = closer
-        self.reads_closely = closer is not None
         self._calibration = calibration
         self.name = name
         self.threshold = calibration.threshold
@@ -95,7 +93,7 @@ class EmbeddedJudge(LocalJudge):
     def score_both(self, pairs: Sequence[Pair], closely: bool = False) -> NDArray[np.float32]:
         """One forward pass with the statement scores support and opposition. A second pass with the opposing statement
         does not improve the choice of the side (docs/results.md)."""
-        if closely and self._closer is not None and pairs:
+        if closely and pairs:
             return self._closely(pairs, self._closer())
         parts, places = split_into_windows(pairs)
         logits = self.logits([(p.query, p.text) for p in parts])
@@ -126,8 +124,7 @@ class EmbeddedJudge(LocalJudge):
         return best_window_scores(scores, places, len(pairs))
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """Logits of support and opposition, shape (n, 2), of (statement, text) pairs, truncated to MAX_LENGTH
-        tokens."""
+        """Logits of support and opposition, shape (n, 2), of (statement, text), truncated to MAX_LENGTH tokens."""
         return self._model.run(list(pairs)).reshape(len(pairs), len(ANSWERS))
 
     def _read(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], NDArray[np.float32]]:
@@ -135,8 +132,7 @@ class EmbeddedJudge(LocalJudge):
         return dict(zip(asked, self.logits(asked), strict=True))
 
     def _without_contrary(self, pairs: Sequence[Pair], logits: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The probabilities that each text supports the statement and the opposing statement, from the statement's
-        logits alone."""
+        """The probabilities of support for both statements, from the logits of the first one."""
         fitted = {"statement": self._calibration.alone, "answer": self._calibration.answer}
         own, other, offset = np.array([fitted[p.form] for p in pairs], np.float32).reshape(-1, 3).T[:, :, None]
         scores = sigmoid(np.asarray(logits * own + logits[:, ::-1] * other + offset, np.float32))
@@ -149,8 +145,7 @@ class EmbeddedJudge(LocalJudge):
 
 
 def _in_side_order(scores: NDArray[np.float32], pairs: Sequence[Pair]) -> NDArray[np.float32]:
-    """Converts probabilities of yes and no, shape (n, 2), to probabilities of each pair's statement and opposing
-    statement."""
+    """Converts probabilities of yes and no, shape (n, 2), to those of each pair's statement and opposing statement."""
     denying = np.array([p.form == "answer" and not p.affirms for p in pairs], bool)
     return np.where(denying[:, None], scores[:, ::-1], scores)
 
@@ -201,8 +196,7 @@ def joint_statement(statement: str, contrary: str) -> str:
 
 
 def in_reading_order(pair: Pair) -> Pair:
-    """The pair with its statements in alphabetical order. A pair of the form 'answer' keeps only its question and
-    text."""
+    """The pair with its statements in alphabetical order; of the form 'answer' only the question and the text."""
     if pair.form == "answer":
         return Pair(pair.query, pair.text, placed=pair.placed)
     return swap_statements(pair) if pair.contrary and pair.contrary < pair.statement else pair
@@ -235,10 +229,8 @@ def _fingerprint() -> str:
 
 
 def larger_model_logits(model: Int8Model, pairs: Sequence[Pair]) -> NDArray[np.float32]:
-    """The logits that each text supports the statement and the opposing statement, shape (n, 2). The pairs' statements
-    are in the order of `in_reading_order`. The model gets the text in its context, if known. Without an opposing
-    statement the second logit is the text's opposition.
-    """
+    """The logits that each text supports the statement and the opposing statement, or opposes the only statement, shape
+    (n, 2). The statements are in the order of `in_reading_order`. The model gets the text in its context, if known."""
     asked = [
         (joint_statement(p.statement, p.contrary) if p.contrary else p.statement, p.placed or p.text) for p in pairs
     ]

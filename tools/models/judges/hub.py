@@ -104,8 +104,7 @@ def _opposite(pair: Pair) -> Pair:
 
 
 def _labels(folder: Path) -> tuple[bool, int, int | None]:
-    """Whether the classifier has entailment labels, and the indices of its supporting and opposing labels. Raises
-    ModelError for an unsuitable model."""
+    """Whether the classifier has entailment labels, and its supporting and opposing labels. Raises ModelError."""
     config = json.loads((folder / "config.json").read_text("utf-8")) if (folder / "config.json").is_file() else {}
     named = config.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
     labels, kind = [str(named[k]).lower() for k in sorted(named, key=int)], (config.get("architectures") or ["none"])[0]

@@ -140,8 +140,7 @@ class Judge(ABC):
         return np.ascontiguousarray(both.reshape(2, len(pairs)).T)
 
     async def read(self, question: str, sides: Sequence[JudgedSide], passages: Sequence["Passage"]) -> PassageVerdicts:
-        """Judges each passage for all sides. By default the judge scores one pair per side and passage, in the
-        passages' order."""
+        """Judges each passage for all sides. By default the judge scores one pair per side and passage."""
         texts = [prose_text(p.text) for p in passages]
         pairs = [Pair(s.statement, text, s.contrary, question, s.form) for text in texts for s in sides]
         support = (await self.support(pairs)).reshape(len(passages), len(sides)).T

@@ -9,13 +9,8 @@ probability combines three leanings. A leaning is the log odds of a side minus t
 
 If the rest of the passage leans towards the opposing side, Steelman does not quote the sentence for the side.
 
-Relevance to the dispute is estimated separately, because most retrieved passages are not relevant. Four features of
-a passage predict its relevance:
-
-1. The cosine to the centroid of the passages nearest to the question.
-2. The similarity to the question, minus the mean similarity of these nearest passages.
-3. The judge's score of the passage.
-4. The cosine of the nearest passage to the question. This cosine is low if no document is about the topic.
+Relevance to the dispute is estimated separately, because most retrieved passages are not relevant
+(`relevance_features`).
 """
 
 import json
@@ -105,7 +100,7 @@ def relevance_probability(grounds: Floats, quoting: QuotingWeights) -> Floats:
 def relevance_features(vectors: Floats, nearness: Floats, judged: Floats, asked: Floats) -> Floats:
     """The features of relevance, shape (n, RELEVANCE_FEATURES): the cosine to the mean of the CENTRAL passages nearest
     to the question (pseudo-relevance feedback, Rocchio 1971), `nearness` minus the mean of its CENTRAL highest values,
-    the judge's score, and the highest value of `asked`.
+    the judge's score, and the highest value of `asked`, which is low if no document is about the topic.
 
     vectors: the passages' unit vectors, shape (n, dimensions). nearness: the highest cosine of any sentence of a
     passage to the question or a statement, shape (n,). judged: the higher probability of support of the two sides, 0 if
@@ -128,8 +123,8 @@ def case_of(sure: Floats, features: Floats, quoting: QuotingWeights) -> NDArray[
 
 
 def argues(features: Floats, grounds: Floats, closely: NDArray[np.bool_], quoting: QuotingWeights) -> NDArray[np.bool_]:
-    """Whether each text's speaker argues for the first side, shape (n,). closely: which texts the larger model has
-    judged, shape (n,)."""
+    """Whether each text's speaker argues for the first side, shape (n,). closely: whether the larger model judged
+    it."""
     speaker = features[:, 2] + quoting.closer * np.where(closely, features[:, 0], 0.0)
     return np.asarray(speaker * relevance_probability(grounds, quoting) >= quoting.told)
 

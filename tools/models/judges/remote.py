@@ -10,8 +10,9 @@ word. If the server returns no log-probabilities, a verdict counts as 1 or 0, an
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -48,21 +49,13 @@ class UnfitModelError(ProviderReplyError):
 
 @dataclass
 class _Scores:
-    """The scores of one call so far (NaN if missing), and the number of usable answers."""
+    """The scores of one call so far (NaN if missing), the indices of the answered pairs, and the failed requests."""
 
     pairs: Sequence[Pair]
     scores: NDArray[np.float32]
-    answered: int = 0
-    unusable: int = 0
-    tried: int = 0
-    problem: ProviderReplyError | None = None
+    answered: list[int] = field(default_factory=list)
+    problems: list[ProviderReplyError] = field(default_factory=list)
     stopped: BudgetError | None = None
-
-    def take(self, part: Sequence[int], scores: Sequence[float]) -> None:
-        self.scores[list(part)] = scores
-        self.tried += 1
-        self.answered += len(part)
-        self.unusable += sum(map(math.isnan, scores))
 
 
 class ServerJudge(ModelEndpoint, Judge):
@@ -99,15 +92,17 @@ class ServerJudge(ModelEndpoint, Judge):
         async with self.open_client() as client:
             await run_within([partial(self._ask_in_batches, client, asked)], 1)
         if asked.stopped is not None:
-            if asked.answered == 0:
+            if not asked.answered:
                 raise asked.stopped
             current_log().note("unjudged", f"Not every passage was read: {asked.stopped}", NOT_ALL_JUDGED)
-        if asked.unusable * 2 > asked.answered:
+        unusable = int(np.isnan(asked.scores[asked.answered]).sum())
+        if unusable * 2 > len(asked.answered):
             self._form = None  # the server may have changed
-            why = asked.problem or "it says neither Yes nor No."
+            problem = next(iter(asked.problems), None)
+            why = problem or "it says neither Yes nor No."
             raise ProviderReplyError(
-                f"{asked.unusable} of {asked.answered} answers of {self.server} cannot be used: {why}"
-            ) from asked.problem
+                f"{unusable} of {len(asked.answered)} answers of {self.server} cannot be used: {why}"
+            ) from problem
         return asked.scores
 
     async def _ask_in_batches(self, client: "httpx.AsyncClient", asked: _Scores) -> None:
@@ -115,22 +110,23 @@ class ServerJudge(ModelEndpoint, Judge):
         waiting = iter(batches(range(len(asked.pairs)), self._pairs_per_request))
         while self._form is None and (part := next(waiting, None)):
             await self._ask_batch(client, asked, part)
-            if self._form is None and asked.tried == _FORM_ATTEMPTS and asked.problem:
-                raise asked.problem
+            if len(asked.problems) == _FORM_ATTEMPTS:
+                raise asked.problems[0]
         await run_within([partial(self._ask_batch, client, asked, part) for part in waiting], self.most_of_run)
 
     async def _ask_batch(self, client: "httpx.AsyncClient", asked: _Scores, part: Sequence[int]) -> None:
         if asked.stopped:
             return
         try:
-            asked.take(part, await self._scores(client, [asked.pairs[i] for i in part]))
+            asked.scores[list(part)] = await self._scores(client, [asked.pairs[i] for i in part])
         except BudgetError as exc:
             asked.stopped = exc
+            return
+        except UnfitModelError:
+            raise
         except ProviderReplyError as exc:
-            asked.take(part, [math.nan] * len(part))
-            asked.problem = asked.problem or exc
-            if isinstance(exc, UnfitModelError):
-                raise
+            asked.problems.append(exc)
+        asked.answered += part
 
     async def _scores(self, client: "httpx.AsyncClient", pairs: Sequence[Pair]) -> Sequence[float]:
         """Uses the known form, else tries the forms in order."""
@@ -198,23 +194,19 @@ class ScoreJudge(ServerJudge):
 
 
 def _scores_by_index(rows: Any, count: int, server: str) -> list[float]:
-    """Raises ProviderReplyError unless there is exactly one number for each pair."""
+    """Raises ProviderReplyError unless there is a number for each pair."""
     found: dict[int, float] = {}
-    for row in rows if isinstance(rows, list) else []:
-        index, score = (row.get("index"), row.get("score")) if isinstance(row, dict) else (None, None)
-        if isinstance(index, int) and isinstance(score, int | float) and -1e9 < score < 1e9:
-            found[index] = float(score)
-    if not isinstance(rows, list) or len(rows) != count or found.keys() != set(range(count)):
+    with suppress(KeyError, TypeError, ValueError, OverflowError):
+        found = {row["index"]: float(row["score"]) for row in rows if math.isfinite(row["score"])}
+    if found.keys() != set(range(count)):
         raise ProviderReplyError(f"{server} gave scores for {len(found)} pairs of {count}.")
     return [found[i] for i in range(count)]
 
 
-_VARIABLES = ("passage", "statement")
 _AROUND_WORD = " \n\t\r▁ĠĊ*_\"'`.,:;!"  # characters around the word, with tokenizers' marks of a space
 _VERDICT = re.compile(r"(yes|no)\b", re.IGNORECASE)
 _THOUGHT_TOKENS = 2048  # tokens for models that always reason
 _LEAST_MASS = 0.05  # least probability of Yes and No together
-
 
 _SHORT_ANSWER = {"temperature": 0, "max_tokens": 4}
 _LONG_ANSWER = {"temperature": 0, "max_tokens": _THOUGHT_TOKENS}
@@ -235,21 +227,23 @@ class ChatJudge(ServerJudge):
     )
 
     def __init__(self, *, model: str, prompt: Prompt | None = None, **options: Any) -> None:
-        """prompt: by default the project's prompt. In the project's prompt, passage and statement are escaped data. In
-        any other prompt they are inserted verbatim, so that a published prompt is used word for word. `ServerJudge`
-        describes the other options. Raises SettingsError for a prompt that lacks a variable."""
-        self._prompt = _checked(prompt or load_prompt("judge"))
+        """prompt: of `read_judge_prompt`; by default the project's prompt. In the project's prompt, passage and
+        statement are escaped data. In any other prompt they are inserted verbatim, so that a published prompt is used
+        word for word. `ServerJudge` describes the other options."""
+        self._prompt = prompt or load_prompt("judge")
         name = f"chat-judge-{model}-{self._prompt.digest}"
         super().__init__(name=name, model=model, together=1, **options)
 
     async def _ask(self, client: "httpx.AsyncClient", pairs: Sequence[Pair], form: Form) -> Sequence[float]:
         body = {"model": self.model, "messages": messages(self._prompt, pairs[0]), **form}
         reply = await self.post(client, f"{self.base}/chat/completions", body)
-        choice = _choice(reply, self.server)
-        text = choice["message"].get("content") or ""
-        if not isinstance(text, str):
-            raise ProviderReplyError(f"{self.server} answered with something other than text.")
-        if not without_thoughts(text).strip(_AROUND_WORD):
+        try:
+            [choice, *_] = reply["choices"]
+            text = choice["message"].get("content") or ""
+            said = without_thoughts(text).strip(_AROUND_WORD)
+        except (KeyError, TypeError, ValueError, AttributeError) as exc:
+            raise ProviderReplyError(f"{self.server} answered with something other than a chat reply.") from exc
+        if not said:
             raise OtherFormError(f"{self.server} came to no answer within its token limit.")
         probability = from_logprobs(choice.get("logprobs"))
         if probability is not None:
@@ -273,35 +267,31 @@ def messages(prompt: Prompt, pair: Pair) -> list[dict[str, str]]:
 def read_judge_prompt(path: Path) -> Prompt:
     """A judge's prompt: a file with `{{passage}}` and `{{statement}}`. Raises SettingsError."""
     try:
-        return _checked(read_prompt(path))
+        prompt = read_prompt(path)
+        prompt.render(passage="", statement="")
     except PromptError as exc:
-        raise SettingsError(f"the judge cannot be asked by this prompt: {exc}") from exc
-
-
-def _checked(prompt: Prompt) -> Prompt:
-    for name in _VARIABLES:
-        if name not in prompt.variables:
-            raise SettingsError(
-                f"the judge's prompt '{prompt.name}' has no place for the {name}. Write {{{{{name}}}}} where it goes."
-            )
-    if unknown := sorted(prompt.variables.difference(_VARIABLES)):
-        raise SettingsError(f"the judge's prompt '{prompt.name}' asks for '{unknown[0]}', which a judge does not know.")
+        needed = "A judge's prompt has the variables {{passage}} and {{statement}}."
+        raise SettingsError(f"the judge cannot be asked by this prompt: {exc} {needed}") from exc
     return prompt
 
 
 def from_logprobs(logprobs: Any) -> float | None:
-    """P(Yes) / (P(Yes) + P(No)) at the first word; None if unknown. For example, a reply that begins with its reasoning
-    has no such value."""
-    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
-    rows = [t for t in tokens if isinstance(t, dict)] if isinstance(tokens, list) else []
-    row = next((row for row in rows if str(row.get("token", "")).strip(_AROUND_WORD)), None)
-    if row is None:
+    """P(Yes) / (P(Yes) + P(No)) at the first word; None if unknown, such as for a reply that begins with its
+    reasoning."""
+    try:
+        first = next(token for token in logprobs["content"] if token["token"].strip(_AROUND_WORD))
+        offered = [first, *(first.get("top_logprobs") or ())]
+    except (KeyError, TypeError, AttributeError, StopIteration):
         return None
+    spelled: dict[str, float] = {}
+    for token in offered:
+        with suppress(KeyError, TypeError, OverflowError):
+            spelled[str(token["token"])] = math.exp(min(token["logprob"], 0.0))  # rounding may exceed 0
     mass = {"yes": 0.0, "no": 0.0}
-    for token, logprob in dict(_alternatives(row)).items():
+    for token, probability in spelled.items():
         word = token.strip(_AROUND_WORD).casefold()
         if word in mass:
-            mass[word] += math.exp(logprob)
+            mass[word] += probability
     both = mass["yes"] + mass["no"]
     return mass["yes"] / both if both >= _LEAST_MASS else None
 
@@ -310,19 +300,3 @@ def from_text(text: str) -> float:
     """1 for an answer that begins with Yes, 0 for an answer that begins with No, else NaN."""
     found = _VERDICT.match(without_thoughts(text).lstrip(_AROUND_WORD))
     return math.nan if found is None else float(found[1].casefold() == "yes")
-
-
-def _alternatives(row: dict[str, Any]) -> Iterator[tuple[str, float]]:
-    offered = row.get("top_logprobs")
-    for entry in [row, *(offered if isinstance(offered, list) else [])]:
-        logprob = entry.get("logprob") if isinstance(entry, dict) else None
-        if isinstance(logprob, int | float) and logprob <= 0.01:  # rounding may exceed 0
-            yield str(entry.get("token", "")), float(max(logprob, -1e4))
-
-
-def _choice(reply: dict[str, Any], server: str) -> dict[str, Any]:
-    choices = reply.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
-        raise ProviderReplyError(f"{server} answered with something other than a chat reply.")
-    return choice
