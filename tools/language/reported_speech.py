@@ -121,18 +121,22 @@ def _subject_at_end(left: str) -> str:
     return found[0] if (found := pattern("DESCRIBED").search(left[-80:])) else ""
 
 
-def speaker_of(passage: Passage, quote: str) -> str:
+def speaker_of(passage: Passage, quote: str, named: str = "") -> str:
     """Returns the speaker of a quote. If the passage reports another person's words, both are named: 'Una Roe, quoted
-    by Ana Pereira'. Otherwise the passage's speaker, else its author."""
-    text = passage.whole or passage.text
-    own, reported = passage.said_by, reported_speaker(quote, text, spoken=bool(passage.speaker))
+    by Ana Pereira'. Otherwise the passage's speaker, else its author. named: the speaker that a model names instead of
+    the rules; an uncertain speaker of the passage then gives way."""
+    text, own = passage.whole or passage.text, passage.said_by
+    reported = named or reported_speaker(quote, text, spoken=bool(passage.speaker))
+    words, body = (set(_WORD.findall(name.casefold())) for name in (reported, passage.publisher))
     issuer = passage.kind in _RELEASES and reported.startswith("The ") and _is_described(reported)
-    if not reported or issuer:  # 'The company points out' in a company's press release
+    if not reported or issuer or (named and words - {"the"} <= body):  # 'The company' in a company's press release
         return own
-    words = set(_WORD.findall(reported.casefold()))
     others = [name for name in own.split(", ") if words.isdisjoint(_WORD.findall(name.casefold())[-1:])]
     of_self = not own or len(others) < len(own.split(", "))
-    if passage.speaker and (of_self or not words.isdisjoint(_WORD.findall(own.casefold()))):
+    if named and own.startswith(PROBABLY):
+        return own.removeprefix(PROBABLY) if of_self else named
+    alone = passage.speaker or (named and own and ", " not in own)
+    if alone and (of_self or not words.isdisjoint(_WORD.findall(own.casefold()))):
         return own
     by = " by" if reported == UNNAMED else ", quoted by"
     return reported if of_self else f"{reported}{by} {own}"
