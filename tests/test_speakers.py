@@ -970,3 +970,28 @@ def test_letters_without_a_salutation_on_a_page_of_letters_have_their_writers(tm
     [found] = read_file(tmp_path / "a.md", "a.md")
     assert isinstance(found, SourceDocument)
     assert [b.speaker for b in found.blocks if b.text == "I bake."] == ["T. Hale"]
+
+
+RIOT = """Captain Ola Brandt of the harbour police said that nobody was hurt. "Go home by dusk," he said.
+
+A spokesman for the Kelby Rope and Net Trust said: "The pier is our wall. We close without it." Rain fell.
+
+"Nobody asked us," the spokesman added. A spokeswoman for Marsh Foods said the pier was rotten.
+
+"It has had its day," she said. A police spokesman called it a quiet night."""
+
+
+@pytest.mark.parametrize(
+    ("sentence", "speaker"),
+    [
+        ("Captain Ola Brandt of the harbour police said that nobody was hurt.", "Captain Ola Brandt"),
+        ('"Go home by dusk," he said.', "Captain Ola Brandt"),
+        ("We close without it.", "A spokesman for the Kelby Rope and Net Trust"),
+        ('"Nobody asked us," the spokesman added.', "A spokesman for the Kelby Rope and Net Trust"),
+        ("A spokeswoman for Marsh Foods said the pier was rotten.", "A spokeswoman for Marsh Foods"),
+        ('"It has had its day," she said.', "A spokeswoman for Marsh Foods"),
+        ("A police spokesman called it a quiet night.", UNNAMED),
+    ],
+)
+def test_an_officer_of_a_body_and_its_spokespeople_are_the_speakers(sentence: str, speaker: str) -> None:
+    assert reported_speaker(sentence, RIOT) == speaker

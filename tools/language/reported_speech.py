@@ -106,19 +106,25 @@ def _subject_at_end(left: str) -> str:
             return member  # a person who speaks for a body
     if pattern("PRONOUN").fullmatch(last := left.rpartition(" ")[2]):
         return last
-    found = pattern("NAME_AT_END").search(left)
-    if found and (place := pattern("PREPOSITION").search(left[: found.start()])):
+    found = pattern("DESCRIBED").search(left[-80:])
+    if found and pattern("SPOKEN_FOR").fullmatch(found[0]):
+        return found[0]
+    described = found
+    found = pattern("NAME_AT_END").search(left) or described
+    if found and (place := pattern("PREPOSITION").search(left[: -len(found[0])])):
         who = left[: place.start()].rstrip() if place[0] in ("of ", "from ", "for ") else ""
         holder = pattern("NAME_AT_END").search(who)
         name = without_leading_words(holder[0]) if holder else ""
         clear = holder and not pattern("PREPOSITION").search(who[: holder.start()])
-        return name if clear and (is_person(name) or (name == who and is_name(who))) else ""  # 'Una Roe of Mill Lane'
-    if found:
+        if clear and (is_person(name) or (name == who and is_name(who))):  # 'Una Roe of Mill Lane'
+            return name
+        return found[0] if found is described else ""
+    if found and found is not described:
         if found[0].lower().startswith("the ") and not pattern("TITLES").search(found[0]):
             return found[0]
         name = without_leading_words(found[0])
         return name if is_person(name) or is_name(name) or pattern("INITIALS").fullmatch(name) else ""
-    return found[0] if (found := pattern("DESCRIBED").search(left[-80:])) else ""
+    return described[0] if described else ""
 
 
 def speaker_of(passage: Passage, quote: str, named: str = "") -> str:
@@ -250,9 +256,9 @@ def _speaker_of_clause(text: str, quotations: list[tuple[int, int]], begin: int,
         return ""
     starts = [0, *(m.end() for m in pattern("SENTENCE_END").finditer(clause))]
     place = next((start for start in reversed(starts) if re.search(rf"\b{re.escape(who)}\b", clause[start:])), 0)
-    if quotes and _is_described(who) and who.lower().startswith("the "):
-        return who[0].upper() + who[1:]
     found = _resolved_name(who, begin + place, text, quotations)
+    if not found and quotes and _is_described(who) and who.lower().startswith("the "):
+        return who[0].upper() + who[1:]
     if not found and pattern("INDEFINITE").match(who) and not pattern("THING").search(who):
         found = UNNAMED if quotes or pattern("ASSERTED").search(clause) else ""
     return "" if found == UNNAMED and pattern("GENERAL").search(clause) else found
@@ -304,10 +310,21 @@ def _resolved_name(who: str, place: int, text: str, quotations: list[tuple[int, 
     """Returns the name that the words refer to at this place."""
     if pattern("PRONOUN").fullmatch(who):
         return _antecedent(who.lower(), _blank_quotations(text, quotations)[:place])
+    if spokesperson := _spokesperson(who, _blank_quotations(text, quotations)[:place]):
+        return spokesperson
     if who and _is_described(who):
         named = who[0].upper() + who[1:] if who.lower().startswith("the ") else UNNAMED
         return named if pattern("SOURCE").search(who) else ""
     return fullest_form(who, text)
+
+
+def _spokesperson(who: str, before: str) -> str:
+    """Returns 'A spokeswoman for the Trust' for these words, or for 'the spokeswoman' below them; else ''."""
+    if pattern("SPOKEN_FOR").fullmatch(who):
+        return who[0].upper() + who[1:]
+    earlier = reversed(pattern("SENTENCE_END").split(before) if pattern("SPOKES").fullmatch(who[4:]) else [])
+    told = (name for name in map(speaker_in_clause, earlier) if who[4:] in name.split())  # after 'the '
+    return next(filter(None, (_spokesperson(name, "") for name in told)), "")
 
 
 def _antecedent(pronoun: str, before: str) -> str:
@@ -316,7 +333,7 @@ def _antecedent(pronoun: str, before: str) -> str:
     for distance, sentence in enumerate(reversed(pattern("SENTENCE_END").split(before))):
         told = speaker_in_clause(sentence)
         if told and _is_described(told):
-            return UNNAMED
+            return _spokesperson(told, before) or UNNAMED
         if told and not (told.isupper() or pattern("PRONOUN").fullmatch(told) or wrong.search(told)):
             return fullest_form(told, before)
         found = (m for m in pattern("PERSON").finditer(sentence) if not _OF_A_PLACE.search(sentence[: m.start()]))
