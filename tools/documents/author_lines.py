@@ -147,7 +147,7 @@ _EVENT = re.compile(
     r"(?i)(?:an? |the )?(?:public |open )?(?:meeting|hearing|session|debate|talk|lecture|workshop|conference|event)\b"
 )
 _LABELLED = re.compile(r"(?i)\W*(?:authors?|text|words|written by|by|interview(?:er)?):? [^\W\d_]")
-_OPINION = re.compile(r"(?i)opinion|column|comment(?:ary)?|essay")
+COLUMN = re.compile(r"(?i)opinion|column|comment(?:ary)?|essay")
 _BODY_OF = re.compile(
     r"(?i)(?:(?:newsletter|magazine|journal|bulletin) of|(?:published|broadcast) (?:in|by|on):?) (?:the )?(?=\w)"
 )
@@ -178,7 +178,7 @@ def _has_verb(part: str) -> bool:
 def body_of_part(part: str) -> str:
     """Returns the body that a part names: 'Fell Magazine' for 'Published in Fell Magazine'; else ''."""
     told = pattern("KIND_BY").fullmatch(part)
-    name = told["who"] if told else _BODY_OF.sub("", part)
+    name = told["who"] if told else part if is_organisation(part) else _BODY_OF.sub("", part)
     return name if is_organisation(name) else ""
 
 
@@ -193,7 +193,7 @@ def publisher_of_parts(parts: list[str], first: bool = False) -> str:
 def author_of_parts(parts: list[str]) -> str:
     """Returns the person who begins a line with one day, if a role or body beside the name shows that it is no place's
     name; else ''."""
-    who, *others = (parts[1:] if parts and _OPINION.fullmatch(parts[0]) else parts) or [""]
+    who, *others = (parts[1:] if parts and COLUMN.fullmatch(parts[0]) else parts) or [""]
     if others.count("") != 1 or not is_surely_person(who) or is_organisation(who) or pattern("ROLE").fullmatch(who):
         return ""
     titled = pattern("TITLED").match(f"{who} ")

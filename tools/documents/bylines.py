@@ -9,17 +9,19 @@ from itertools import pairwise, takewhile
 
 from tools.dates import WRITTEN_DATE, date_of_cell
 from tools.documents.author_lines import (
+    COLUMN,
     LONGEST_HEAD_LINE,
     author_of_parts,
     described_author,
     find_posts,
     head_parts,
+    is_author,
     is_thread,
     publisher_of_parts,
     read_study_head,
 )
 from tools.language.lexicon import is_word, lexicon_tag
-from tools.language.person_names import is_organisation, is_surely_person, pattern, source
+from tools.language.person_names import is_organisation, is_surely_person, ordinary_case, pattern, source
 from tools.passages import Block
 from tools.translation import mark
 
@@ -28,17 +30,17 @@ _LONGEST = LONGEST_HEAD_LINE  # characters
 _NO_HEAD = ("table", "note")
 _BLOCKS_BELOW_CLOSING, _MOST_SIGNERS = 12, 3  # most blocks below a closing; most signers that are named
 _DATED = re.compile(
-    r"(?i)(?:^\W*(?:(?:started|launched|submitted|recorded|signed|adopted) )?|(?<=[|·•,;.(])\s*|\s[–—-]+\s|"
-    r"\b(?:published|posted|written|dated?|issued|release|thread (?:started|opened|begun)|"
+    r"(?i)(?:^\W*(?:posted|written|published) by [^.\d]{2,60}? |^\W*(?:(?:started|launched|submitted|recorded|signed|adopted) )?|(?<=[|·•,;.(])\s*|\s[–—-]+\s|"
+    r"\b(?:published|posted|written|dated?|issued|release|broadcast|aired|thread (?:started|opened|begun)|"
     r"(?:held|minutes|meeting|hearing)(?: [^.\d]{0,60} o[nf])?):?\s)"
-    rf"(?:(?:on|of|in) )?{WRITTEN_DATE}(?=\W*$|\s?[|·•,;.)]|\s[–—-]|\s(?:by|in|at|from|commencing|starting|time:)\s)"
+    rf"(?:(?:on|of|in) )?{WRITTEN_DATE}(?=\W*$|\s?[|·•,;.)]|\s[–—-]|\s(?:by|in|at|from|commencing|starting|page|time:)\s)"
 )
 _OTHER_DATE = re.compile(
     r"(?i)\b(?:next|previous|last meeting|deadline|until|due|clos\w+|expir\w+|born|died|effective|since|before|after|"
     r"between|copyright|accessed|retrieved|updated|changed)\b|©|\d(?: [a-z]+)? ?[–—] ?\d\d? [a-z]"
 )
 _LATER = re.compile(r"(?i)\b(?:next|previous|last) (?:meeting|hearing|session)|deadline")
-_SENTENCE = re.compile(r"\w{2}[.!?][\"'”’)*_]*(?!\S)")
+_SENTENCE = re.compile(r"\w{2}(?<!\bvol)(?<!\bpp)[.!?][\"'”’)*_]*(?!\S)")
 _PART = re.compile(r"\s[–—-]+\s|,\s+|(?<=[^\W\d_]{2})\.\s+")
 _BY = re.compile(
     r"(?i)(?:^|[|·•,;.])\W*(?:an?\s)?(?:(?:(?:words|text|story|report|column|opinion|interview|essay|speech|article|letter|remarks|round-?up|feature|review|analysis|address|lecture|sermon|talk|keynote|"
@@ -49,6 +51,9 @@ _BY = re.compile(
 )
 _ISSUED = re.compile(
     r"(?i)\W*(?:issued|published|released) by:? (?:the )?(?P<who>[^|·•,;.()]{3,80}?)(?=\W*$|[|·•,;.(]| on \d)"
+)
+_POSTED_ON = re.compile(
+    rf"(?i)^\W*(?:posted|written|published) by (?P<who>(?-i:{source('PERSON')})),? on (?={WRITTEN_DATE})"
 )
 _STARTED = re.compile(rf"\W*(?P<who>{source('PERSON')}) (?:has )?(?:started|created|launched) this petition\b")
 _FIELDS = r"(?:publisher|published by|issued by|source|author|date)"
@@ -73,6 +78,8 @@ _MEETING = re.compile(
     r"(?i)(?:(?:annual|general|ordinary|special|monthly|extraordinary|public|full|committee|board|council) ){0,5}"
     r"(?:meeting|minutes|session|hearing|council|committee|board)\W*$"
 )
+_OUTLET_END = re.compile(r"\s[–—-]+\s|\s?[|·•,:]|\s\d+[.,]\d$")  # also the frequency of a radio station
+_ON_AIR = re.compile(r"(?i)\b(?:radio|fm|tv|podcast)\b")
 _NO_PUBLISHER = (_UPDATED, _FAQ, _MEETING)
 _MINUTED = re.compile(r"(?i)\b(?:minutes|notes by)\b")
 _MEETS = re.compile(r"(?i)\b(?:apologies|resolved (?:that|to)|matters arising|next meeting|seconded)\b")
@@ -107,10 +114,42 @@ def read_byline(blocks: Sequence[Block]) -> dict[str, str]:
     each other. Returns no author if later bylines name other people, because nobody wrote the whole."""
     (date, first), (_, authors) = (_dates_and_authors(blocks[:_TOP]), _dates_and_authors(blocks[:_SEARCHED]))
     study, issued = read_study_head(blocks), _issuer(blocks)
-    author = first[0] if first and len(set(authors)) == 1 else study.get("author", "")
+    author = first[0] if first and len(set(authors)) == 1 else study.get("author", "") or _author_in_head(blocks)
     date = date or study.get("date", "") or _later_date(blocks)
-    told = (_publisher(blocks[:_TOP]), study.get("publisher", ""), issued.get("publisher", ""), _releasing(blocks))
+    told = (
+        _publisher(blocks[:_TOP]),
+        study.get("publisher", ""),
+        issued.get("publisher", ""),
+        _releasing(blocks),
+        _blog(blocks),
+    )
     return {"date": date or issued.get("date", ""), "author": author, "publisher": next(filter(None, told), "")}
+
+
+def _author_in_head(blocks: Sequence[Block]) -> str:
+    """Returns the people whom a line of the head names alone, if the line beside it is their body, their role or their
+    column, as in 'Ann Lee and Bo Lind', 'Hill Institute'. Returns '' for portraits, which name the people again, and
+    for texts that do not speak in the first person."""
+    head = [b.text for b in takewhile(lambda b: b.form not in _NO_HEAD and not _is_prose(b.text), blocks[:_TOP])]
+    prose = [block.text for block in blocks[len(head) :]]
+    lines = [line.strip(" *_") for text in head for line in text.split("\n")]
+    found = set[str]()
+    for above, line, below in zip(["", *lines], lines, [*lines[1:], ""], strict=False):
+        people = [ordinary_case(name) for name in re.split(r",? (?:and|&) |, ", line)]
+        about = pattern("KIND").fullmatch(above) or pattern("ROLE").fullmatch(below) or COLUMN.search(below)
+        if all(map(is_author, people)) and (about or is_organisation(below)):
+            found.add(", ".join(people))
+    told = found.pop() if len(found) == 1 and not (is_minutes(blocks) or any(map(_SALUTED.match, head))) else ""
+    spoken = told and any(pattern("OF_SELF").search(text) or "we " in text.lower() for text in prose)
+    named = any(name.split()[-1] in text for name in filter(None, told.split(", ")) for text in prose[:-1])
+    return told if spoken and not named else ""
+
+
+def _blog(blocks: Sequence[Block]) -> str:
+    """Returns the name of a blog: the first heading, above the heading of a post ('Posted by Ann on 3 May 2024')."""
+    posted = next((i for i, block in enumerate(blocks[:_TOP]) if _POSTED_ON.search(block.text)), 0)
+    above = [block for block in blocks[:posted] if block.form == "heading"]
+    return above[0].text if len(above) == 2 and blocks[posted - 1] is above[1] and blocks[0] is above[0] else ""
 
 
 def _issuer(blocks: Sequence[Block]) -> dict[str, str]:
@@ -193,6 +232,12 @@ def _is_letter(blocks: Sequence[Block]) -> bool:
     """Whether a document is a single letter: its head says so, or it begins with its only salutation."""
     head = [b.text for b in blocks[:_HEAD] if len(b.text) < _LONGEST]
     return any(map(_LETTER.search, head)) or sum(bool(_SALUTED.match(b.text)) for b in blocks) == 1
+
+
+def is_masthead(line: str) -> bool:
+    """Whether a line has nothing but a day, and perhaps a body or a page: 'Hill Gazette Saturday 3 May 2024'."""
+    parts = re.sub(r"(?i)[\s|,]*\b(?:page|no\.?) \d+\W*$", "", _WRITTEN.sub("", line)).strip(" |,·•–—-")
+    return parts != line.strip() and bool(_DATED.search(line) and (not parts or is_organisation(parts)))
 
 
 def is_dateline(line: str) -> bool:
@@ -312,7 +357,9 @@ def _body_of_head(line: str, block: Block, blocks: Sequence[Block]) -> str:
     no date, it may be only the person's employer. In minutes, later parts name the place."""
     minutes = is_minutes(blocks)
     if block.form == "heading" and not (_FAQ.search(line) or minutes):
-        return ""
+        name = _OUTLET_END.split(line)[0]
+        outlet = block is blocks[0] and is_organisation(name)
+        return name if outlet and (_ON_AIR.search(name) or any(is_masthead(b.text) for b in blocks[1:2])) else ""
     dated = "" in (head := head_parts(line))
     parts = head if dated else [part.strip(" *_.") for part in re.split(r"[|·•]|[,:]\s|\s[–—-]+\s", line)]
     parts = [part for part in parts if part and not any(p.match(part) for p in _NO_PUBLISHER)]
@@ -376,7 +423,8 @@ def _dates_and_authors(blocks: Sequence[Block]) -> tuple[str, list[str]]:
     for above, block in pairwise([*blocks[:1], *blocks]):
         heading = above.text if above.form == "heading" else block.text
         for line in _head_lines(block.text) if block.form not in _NO_HEAD else ():
-            rest = _DATED.sub(" | ", line)
+            posted = _POSTED_ON.search(line)
+            rest = posted[0] if posted else _DATED.sub(" | ", line)
             other = _OTHER_DATE.search(line) or _LATER.search(heading)
             if not other and not (_is_prose(line) and re.search(r"\w", rest)):
                 dates.update(map(date_of_cell, _DATED.findall(line)))
@@ -398,8 +446,9 @@ def _author_of_line(line: str, heading: bool) -> str:
     """Returns the author or authors in a line such as 'By A. Name, reporter'."""
     if (named := _STARTED.match(line)) and is_surely_person(named["who"]):
         return named["who"]
-    field = _FIELD.fullmatch(line)
-    if field and field["field"].lower() == "author" and re.fullmatch(r"[^\W\d_]\w+", alone := field["value"]):
+    field, posted = _FIELD.fullmatch(line), _POSTED_ON.search(line)
+    alone = posted["who"] if posted else field["value"] if field and field["field"].lower() == "author" else ""
+    if re.fullmatch(r"[^\W\d_]\w+", alone):
         return "" if is_word(alone.lower()) or _NO_AUTHOR.search(alone) else alone  # a nickname
     line = re.sub(r"(?<=\w) \([^()]{2,80}\)(?=,|$| and | &)", "", line)  # 'A. Name (Hill College), B. Name'
     by = _BY.search(re.sub(r"\b(Dr|Mrs?|Ms|Prof|Cllr|Rev)\. ", r"\1 ", line))

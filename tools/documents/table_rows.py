@@ -52,7 +52,11 @@ _HTML = re.compile(r"\s*<(?:p|div|aside|span|h\d|[uo]l|blockquote|b|i|a|em|stron
 _STAFF_REPLY = re.compile(
     r"(.*\b(?:officer|council|authority|agency|department|staff|owner))\W?s? (?:response|reply)", re.I
 )
-_NO_NAME = re.compile(r"(?i)\W+|\W*(?:no name|not given|name withheld|withheld|unknown|none|n/?a)\W*")
+_NO_NAME = re.compile(
+    r"(?i)\W*|\W*(?:no name|(?:name )?(?:not (?:given|disclosed|stated|provided|supplied|known)|withheld|supplied|hidden)|"
+    r"unknown|none|n/?a|anon(?:ymous)?|confidential|private|(?:(?:i(?:['’]d)? )?(?:would )?(?:prefer|rather)|declined?) not .*|"
+    r"declined?(?: to .*)?)\W*"
+)
 
 
 def read_rows(path: Path, name: str, given: ColumnNames = GUESSED_COLUMNS) -> Iterator[ReaderOutput]:

@@ -12,7 +12,7 @@ from tools.language.lexicon import is_name, is_word, lexicon_tag
 
 _BLOCKS, _SEARCHED = 4_000, 400_000  # most blocks and characters of a document that are searched for names
 _MOST_NAMES = 500
-_CENTRE = re.compile(r"Cent(?:re|er) for ")
+_CENTRE = re.compile(r"Cent(?:re|er) for |.*\b(?:Policy|Research|Studies|Advice|Law) (?:Cent(?:re|er)|Unit)$")
 _LEGAL_FORMS = ("plc", "ltd", "inc")  # also written without a capital
 _LABEL_SIGNS = " ~@*#<>•·–—-|,:\u200e"  # signs around a label
 _MOST_FORMS, _LONGEST_FORM = 200, 70  # most occurrences of a name; characters before the name's last word

@@ -106,10 +106,14 @@ def _subject_at_end(left: str) -> str:
             return member  # a person who speaks for a body
     if pattern("PRONOUN").fullmatch(last := left.rpartition(" ")[2]):
         return last
-    found = pattern("DESCRIBED").search(left[-80:])
-    if found and pattern("SPOKEN_FOR").fullmatch(found[0]):
-        return found[0]
-    described = found
+    return _last_subject(left)
+
+
+def _last_subject(left: str) -> str:
+    """Returns the name or description at the end of the words; of 'Una Roe of the harbour police', the person."""
+    described = pattern("DESCRIBED").search(left[-80:])
+    if described and pattern("SPOKEN_FOR").fullmatch(described[0]):
+        return described[0]
     found = pattern("NAME_AT_END").search(left) or described
     if found and (place := pattern("PREPOSITION").search(left[: -len(found[0])])):
         who = left[: place.start()].rstrip() if place[0] in ("of ", "from ", "for ") else ""
