@@ -30,10 +30,12 @@ _LONGEST = LONGEST_HEAD_LINE  # characters
 _NO_HEAD = ("table", "note")
 _BLOCKS_BELOW_CLOSING, _MOST_SIGNERS = 12, 3  # most blocks below a closing; most signers that are named
 _DATED = re.compile(
-    r"(?i)(?:^\W*(?:posted|written|published) by [^.\d]{2,60}? |^\W*(?:(?:started|launched|submitted|recorded|signed|adopted) )?|(?<=[|·•,;.(])\s*|\s[–—-]+\s|"
+    r"(?i)(?:^\W*(?:posted|written|published) by [^.\d]{2,60}? |"
+    r"^\W*(?:(?:started|launched|submitted|recorded|signed|adopted) )?|(?<=[|·•,;.(])\s*|\s[–—-]+\s|"
     r"\b(?:published|posted|written|dated?|issued|release|broadcast|aired|thread (?:started|opened|begun)|"
     r"(?:held|minutes|meeting|hearing)(?: [^.\d]{0,60} o[nf])?):?\s)"
-    rf"(?:(?:on|of|in) )?{WRITTEN_DATE}(?=\W*$|\s?[|·•,;.)]|\s[–—-]|\s(?:by|in|at|from|commencing|starting|page|time:)\s)"
+    rf"(?:(?:on|of|in) )?{WRITTEN_DATE}(?=\W*$|\s?[|·•,;.)]|\s[–—-]|"
+    r"\s(?:by|in|at|from|commencing|starting|page|time:)\s)"
 )
 _OTHER_DATE = re.compile(
     r"(?i)\b(?:next|previous|last meeting|deadline|until|due|clos\w+|expir\w+|born|died|effective|since|before|after|"
@@ -63,6 +65,7 @@ _LAST_DATE = re.compile(rf"(?i)[\s,|·•(–—-]+(?:{WRITTEN_DATE}|(?:19|20)\d
 _SITE = re.compile(r"(?:https?://)?((?:[\w-]+\.)+[a-z]{2,})/?")
 _PLACE = re.compile(r"\W*(?:[A-Z][\w'’-]+ ){0,3}[A-Z][\w'’-]+,? ")
 _LETTER = re.compile(r"(?i)\b(?:open )?letter\b")
+_SPEECH = re.compile(r"(?i)\b(?:speech|remarks|sermon|lecture|testimony|(?:statement|address) (?:to|by|at))\b")
 _SALUTED = re.compile(r"(?i)dear \w")
 _POSTED = re.compile(rf"(?i)\b(?:wrote|posted|commented|replied|said)\b[,:]?(?: on| at)? .{{0,12}}?{WRITTEN_DATE}")
 _WRITTEN = re.compile(rf"(?i){WRITTEN_DATE}")
@@ -146,10 +149,15 @@ def _author_in_head(blocks: Sequence[Block]) -> str:
 
 
 def _blog(blocks: Sequence[Block]) -> str:
-    """Returns the name of a blog: the first heading, above the heading of a post ('Posted by Ann on 3 May 2024')."""
-    posted = next((i for i, block in enumerate(blocks[:_TOP]) if _POSTED_ON.search(block.text)), 0)
-    above = [block for block in blocks[:posted] if block.form == "heading"]
-    return above[0].text if len(above) == 2 and blocks[posted - 1] is above[1] and blocks[0] is above[0] else ""
+    """Returns the name of a blog: the first heading, above the heading of its post."""
+    above = [block for block in blocks[: blog_post_line(blocks)] if block.form == "heading"]
+    return above[0].text if len(above) == 2 and above[0] is blocks[0] else ""
+
+
+def blog_post_line(blocks: Sequence[Block]) -> int:
+    """Returns the place of the only line such as 'Posted by Ann on 3 May 2024', if it is in the head; else 0."""
+    found = [i for i, block in enumerate(blocks) if _POSTED_ON.search(block.text)]
+    return found[0] if len(found) == 1 and found[0] < _TOP else 0
 
 
 def _issuer(blocks: Sequence[Block]) -> dict[str, str]:
@@ -221,11 +229,12 @@ def below_closing(blocks: Sequence[Block]) -> Sequence[Block]:
 
 
 def _lines_below_letter(blocks: Sequence[Block]) -> list[str]:
-    """Returns the last lines of a letter without a closing, if these lines begin with people's names."""
+    """Returns the last lines of a letter or speech without a closing, if these lines begin with people's names."""
     last = list(takewhile(lambda b: b.form in ("paragraph", "item") and not has_sentence(b.text), reversed(blocks)))
     lines = [block.text for block in reversed(last[:_BLOCKS_BELOW_CLOSING])]
     told = [text for text in lines if (name := pattern("SIGNER").match(text)) and _is_signer(name[1])]
-    return told if _is_letter(blocks) and len(last) < len(blocks) else []
+    speech = len(told) == 1 and any(_SPEECH.search(b.text) for b in blocks[:_HEAD] if not has_sentence(b.text))
+    return told if (speech or _is_letter(blocks)) and len(last) < len(blocks) else []
 
 
 def _is_letter(blocks: Sequence[Block]) -> bool:
@@ -234,9 +243,13 @@ def _is_letter(blocks: Sequence[Block]) -> bool:
     return any(map(_LETTER.search, head)) or sum(bool(_SALUTED.match(b.text)) for b in blocks) == 1
 
 
+def without_day(line: str) -> str:
+    return _WRITTEN.sub("", line)
+
+
 def is_masthead(line: str) -> bool:
     """Whether a line has nothing but a day, and perhaps a body or a page: 'Hill Gazette Saturday 3 May 2024'."""
-    parts = re.sub(r"(?i)[\s|,]*\b(?:page|no\.?) \d+\W*$", "", _WRITTEN.sub("", line)).strip(" |,·•–—-")
+    parts = re.sub(r"(?i)[\s|,]*\b(?:page|no\.?) \d+\W*$", "", without_day(line)).strip(" |,·•–—-")
     return parts != line.strip() and bool(_DATED.search(line) and (not parts or is_organisation(parts)))
 
 
@@ -252,7 +265,9 @@ def is_dateline(line: str) -> bool:
 
 
 def posts_date(blocks: Sequence[Block]) -> str:
-    """Returns the day, month or year that all posts of a thread share; else ''."""
+    """Returns the day, month or year that all posts of a thread share; '' for the comments below a blog's post."""
+    if blog_post_line(blocks):
+        return ""
     lines = [block.text for block in blocks if len(block.text) <= _LONGEST]
     found = [_POSTED.search(line) or (pattern("stamp").fullmatch(line) and _WRITTEN.search(line)) for line in lines]
     found += [_WRITTEN.search(sent[0]) for block in blocks if (sent := _SENT.match(block.text))]
@@ -423,8 +438,7 @@ def _dates_and_authors(blocks: Sequence[Block]) -> tuple[str, list[str]]:
     for above, block in pairwise([*blocks[:1], *blocks]):
         heading = above.text if above.form == "heading" else block.text
         for line in _head_lines(block.text) if block.form not in _NO_HEAD else ():
-            posted = _POSTED_ON.search(line)
-            rest = posted[0] if posted else _DATED.sub(" | ", line)
+            rest = line if _POSTED_ON.search(line) else _DATED.sub(" | ", line)
             other = _OTHER_DATE.search(line) or _LATER.search(heading)
             if not other and not (_is_prose(line) and re.search(r"\w", rest)):
                 dates.update(map(date_of_cell, _DATED.findall(line)))

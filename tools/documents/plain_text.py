@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tools.dates import date_of_cell
 from tools.documents.author_lines import thread_title
-from tools.documents.bylines import has_sentence, is_byline, is_dateline, is_masthead, read_byline
+from tools.documents.bylines import has_sentence, is_byline, is_dateline, is_masthead, read_byline, without_day
 from tools.documents.document import document_of_blocks, file_title, read_decoded
 from tools.language.lexicon import is_word
 from tools.language.person_names import is_organisation, pattern
@@ -52,6 +52,7 @@ _COLUMN = re.compile(r"\s?\|\s?|(?<=[^\s.!?:])\s{2,}")
 _QUOTED = re.compile(r"\s*(?:>\s?)+")
 _QUOTES = re.compile(r"\s*(?:[\[\d][^<>]{5,80}: ?)?>")  # also after a post's time and writer
 _LONGEST_TITLE = 14  # words
+_FOOT = 4  # most lines of a signature without a closing
 _HEAD, _WIDEST = 20, 160  # most lines of a head or signature; most characters of such a line
 _SHORTEST_RULE, _SLOPPY = 3, 4  # characters: shortest underline; largest difference to the heading's length
 _NARROWEST, _LOOSE = 30, 6  # characters: least width of wrapped text; slack of a full line
@@ -109,7 +110,10 @@ def separate_bylines(text: str) -> str:
     told = [i for i, line in enumerate(lines[: min(begun, _HEAD)]) if 0 < len(line) <= _WIDEST and is_byline(line)]
     told += [i for i in range(min(told, default=0)) if lines[i + 1][:1].isupper()]  # also the title and subtitle above
     names = (i for i, line in enumerate(lines[closing:], closing) if len(line) <= _WIDEST)
-    apart = {*told, *(names if len(lines) - closing < _HEAD else ())}
+    last = max((i for i, line in enumerate(lines) if line.strip()), default=0)
+    foot = [*takewhile(lambda i: 0 < len(lines[i].strip()) <= _WIDEST, range(last, max(last - _FOOT, 0), -1))]
+    signed = foot if foot and pattern("SIGNER").fullmatch(lines[foot[-1]].strip()) else ()
+    apart = {*told, *signed, *(names if len(lines) - closing < _HEAD else ())}
     parted = [f"\n{line}\n" if i in apart and line.strip() else line for i, line in enumerate(lines)]
     return "\n".join(parted)
 
@@ -230,7 +234,7 @@ def _heading(text: str) -> Block | None:
         return None
     if numbered := _NUMBERED.match(text):
         return Block(text, "heading", 1 + numbered[1].count("."))
-    if _CHAPTER.match(text) or (text.isupper() and sum(map(str.isalpha, text)) > 3):
+    if _CHAPTER.match(text) or (without_day(text).isupper() and sum(map(str.isalpha, text)) > 3):
         return Block(text, "heading", 1)
     return None
 
