@@ -52,7 +52,7 @@ _BY = re.compile(
     r"([^|·•;(]+)"
 )
 _ISSUED = re.compile(
-    r"(?i)\W*(?:issued|published|released) by:? (?:the )?(?P<who>[^|·•,;.()]{3,80}?)(?=\W*$|[|·•,;.(]| on \d)"
+    r"(?i)\W*(?:issued|published|released|prepared) by:? (?:the )?(?P<who>[^|·•,;.()]{3,80}?)(?=\W*$|[|·•,;.(]| on \d)"
 )
 _POSTED_ON = re.compile(
     rf"(?i)^\W*(?:posted|written|published) by (?P<who>(?-i:{source('PERSON')})),? on (?={WRITTEN_DATE})"
@@ -130,22 +130,24 @@ def read_byline(blocks: Sequence[Block]) -> dict[str, str]:
 
 
 def _author_in_head(blocks: Sequence[Block]) -> str:
-    """Returns the people whom a line of the head names alone, if the line beside it is their body, their role or their
-    column, as in 'Ann Lee and Bo Lind', 'Hill Institute'. Returns '' for portraits, which name the people again, and
-    for texts that do not speak in the first person."""
+    """Returns the people whom a line of the head names alone. Returns '' for portraits, which name the people again,
+    and for texts without 'I' or 'we'."""
     head = [b.text for b in takewhile(lambda b: b.form not in _NO_HEAD and not _is_prose(b.text), blocks[:_TOP])]
-    prose = [block.text for block in blocks[len(head) :]]
-    lines = [line.strip(" *_") for text in head for line in text.split("\n")]
-    found = set[str]()
-    for above, line, below in zip(["", *lines], lines, [*lines[1:], ""], strict=False):
-        people = [ordinary_case(name) for name in re.split(r",? (?:and|&) |, ", line)]
-        about = pattern("KIND").fullmatch(above) or pattern("ROLE").fullmatch(below) or COLUMN.search(below)
-        if all(map(is_author, people)) and (about or is_organisation(below)):
-            found.add(", ".join(people))
-    told = found.pop() if len(found) == 1 and not (is_minutes(blocks) or any(map(_SALUTED.match, head))) else ""
-    spoken = told and any(pattern("OF_SELF").search(text) or "we " in text.lower() for text in prose)
-    named = any(name.split()[-1] in text for name in filter(None, told.split(", ")) for text in prose[:-1])
-    return told if spoken and not named else ""
+    prose = " ".join(block.text for block in blocks[len(head) : -1])
+    lines = ["", *(line for text in head for line in text.split("\n")), ""]
+    found = {told for i in range(1, len(lines) - 1) if (told := people_alone(lines[i], lines[i - 1], lines[i + 1]))}
+    other = is_minutes(blocks) or any(map(_SALUTED.match, head)) or not pattern("OF_US").search(prose)
+    told = found.pop() if len(found) == 1 and not other else ""
+    return "" if any(name.split()[-1] in prose for name in told.split(", ") if name) else told
+
+
+def people_alone(line: str, *beside: str) -> str:
+    """Returns the people whom a line names alone, if a line beside it has only their body, role or column: 'Ann Lee and
+    Bo Lind' above 'Hill Institute'; else ''."""
+    people = [ordinary_case(name) for name in re.split(r",? (?:and|&) |, ", line.strip(" *_"))]
+    bodies = [issued["who"] if (issued := _ISSUED.match(text)) else text.strip(" *_") for text in beside]
+    about = any(pattern("ROLE").fullmatch(text) or COLUMN.search(text) or is_organisation(text) for text in bodies)
+    return ", ".join(people) if about and all(map(is_author, people)) else ""
 
 
 def _blog(blocks: Sequence[Block]) -> str:
@@ -248,9 +250,10 @@ def without_day(line: str) -> str:
 
 
 def is_masthead(line: str) -> bool:
-    """Whether a line has nothing but a day, and perhaps a body or a page: 'Hill Gazette Saturday 3 May 2024'."""
+    """Whether a line has only a kind, or a day and perhaps a body and a page: 'Hill Gazette Saturday 3 May 2024'."""
     parts = re.sub(r"(?i)[\s|,]*\b(?:page|no\.?) \d+\W*$", "", without_day(line)).strip(" |,·•–—-")
-    return parts != line.strip() and bool(_DATED.search(line) and (not parts or is_organisation(parts)))
+    dated = _WRITTEN.search(line) and (not parts or is_organisation(parts))
+    return bool(dated or pattern("KIND").fullmatch(parts))
 
 
 def is_dateline(line: str) -> bool:
@@ -441,7 +444,7 @@ def _dates_and_authors(blocks: Sequence[Block]) -> tuple[str, list[str]]:
             rest = line if _POSTED_ON.search(line) else _DATED.sub(" | ", line)
             other = _OTHER_DATE.search(line) or _LATER.search(heading)
             if not other and not (_is_prose(line) and re.search(r"\w", rest)):
-                dates.update(map(date_of_cell, _DATED.findall(line)))
+                dates.update(map(date_of_cell, (_WRITTEN if is_masthead(line) else _DATED).findall(line)))
             signed = "" if begun or minutes or block.form == "heading" else author_of_parts(head_parts(line))
             authors += filter(None, [signed or _author_of_line(rest, block.form == "heading")])
         begun |= block.form != "heading" and _is_prose(block.text)

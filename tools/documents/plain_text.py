@@ -8,8 +8,16 @@ from itertools import pairwise, takewhile
 from pathlib import Path
 
 from tools.dates import date_of_cell
-from tools.documents.author_lines import thread_title
-from tools.documents.bylines import has_sentence, is_byline, is_dateline, is_masthead, read_byline, without_day
+from tools.documents.author_lines import is_author, thread_title
+from tools.documents.bylines import (
+    has_sentence,
+    is_byline,
+    is_dateline,
+    is_masthead,
+    people_alone,
+    read_byline,
+    without_day,
+)
 from tools.documents.document import document_of_blocks, file_title, read_decoded
 from tools.language.lexicon import is_word
 from tools.language.person_names import is_organisation, pattern
@@ -47,7 +55,7 @@ _UNDERLINE = re.compile(r"\s*(={3,}|-{3,}|~{3,}|\*{3,}|#{3,}|\^{3,})\s*$")
 _NUMBERED = re.compile(r"(\d{1,2}(?:\.\d{1,2}){0,4})\.?\s{1,4}(?=[A-Z])")
 _CHAPTER = re.compile(r"(?:chapter|part|book|section|appendix|act|scene)\s+(?:\d+|[IVXLC]+|[A-Z])\b", re.IGNORECASE)
 _SENTENCE_END = re.compile(r"[.!?;:,…][\"'”’)\]]*$")
-_GAP, _WIDE_GAP = re.compile(r"\S\s{3,}\S"), re.compile(r"\s{3,}")
+_GAP = re.compile(r"\S\s{3,}\S")
 _COLUMN = re.compile(r"\s?\|\s?|(?<=[^\s.!?:])\s{2,}")
 _QUOTED = re.compile(r"\s*(?:>\s?)+")
 _QUOTES = re.compile(r"\s*(?:[\[\d][^<>]{5,80}: ?)?>")  # also after a post's time and writer
@@ -67,9 +75,6 @@ _RST_MARKUP = (
 _LINE_NUMBER = re.compile(r"\s*(\d{1,3})(?:\s+|$)")
 
 
-_DIGIT = re.compile(r"\d")
-
-
 def read_plain(path: Path, name: str) -> Iterator[SourceDocument]:
     """Parses plain text. Removes the markup of reStructuredText."""
     found = read_decoded(path, name)
@@ -84,35 +89,30 @@ def text_document(text: str, name: str, left_out: Mapping[str, int] | None = Non
     counts = Counter(left_out or {})
     text = separate_bylines(text)
     blocks = text_blocks(text, counts)
-    above = [*takewhile(lambda b: _is_above_title(b.text), blocks)]
+    above = [*takewhile(lambda b: is_masthead(b.text) or is_dateline(b.text) or is_organisation(b.text), blocks)]
     if title := thread_title(blocks):
         return document_of_blocks(name, blocks, {"title": title}, counts)
-    named = len(above) == 1 and not _DIGIT.search(above[0].text)  # a body's name may be the title
-    for at in (1, 0) if named else (len(above),):
+    for at in dict.fromkeys((len(above), 0)):  # a body's name may be the title
         if _begins_with_title(re.split(r"\n\s*", text.lstrip(), maxsplit=at)[-1] if at else text, blocks[at:]):
             blocks[at] = replace(blocks[at], form="heading", level=1)
             return document_of_blocks(name, blocks, {"title": blocks[at].text}, counts)
     return document_of_blocks(name, blocks, {"title": file_title(name)}, counts)
 
 
-def _is_above_title(line: str) -> bool:
-    return is_dateline(line) or is_masthead(line) or is_organisation(line) or bool(pattern("KIND").fullmatch(line))
-
-
 def separate_bylines(text: str) -> str:
     """Puts empty lines around each byline in the head and each name below a closing, to make them blocks."""
     lines = text.split("\n")
-    for i, line in enumerate(lines[:_HEAD]):
-        if len(parts := _WIDE_GAP.split(line.strip())) > 1 and any(map(is_masthead, [*parts, " | ".join(parts)])):
-            lines[i] = " | ".join(parts)
     closing = max((i for i, line in enumerate(lines) if pattern("CLOSING").fullmatch(line)), default=len(lines))
     begun = next((i for i, line in enumerate(lines) if has_sentence(line)), len(lines))
-    told = [i for i, line in enumerate(lines[: min(begun, _HEAD)]) if 0 < len(line) <= _WIDEST and is_byline(line)]
+    head = [(i, *pair) for i, pair in enumerate(pairwise([*lines[: min(begun, _HEAD)], ""]))]
+    told = [i for i, line, below in head if 0 < len(line) <= _WIDEST and (is_byline(line) or people_alone(line, below))]
     told += [i for i in range(min(told, default=0)) if lines[i + 1][:1].isupper()]  # also the title and subtitle above
     names = (i for i, line in enumerate(lines[closing:], closing) if len(line) <= _WIDEST)
     last = max((i for i, line in enumerate(lines) if line.strip()), default=0)
-    foot = [*takewhile(lambda i: 0 < len(lines[i].strip()) <= _WIDEST, range(last, max(last - _FOOT, 0), -1))]
-    signed = foot if foot and pattern("SIGNER").fullmatch(lines[foot[-1]].strip()) else ()
+    foot = [
+        *takewhile(lambda i: lines[i].strip() and not has_sentence(lines[i]), range(last, max(last - _FOOT, 0), -1))
+    ]
+    signed = foot if foot and is_author(lines[foot[-1]].strip(" *_")) else ()
     apart = {*told, *signed, *(names if len(lines) - closing < _HEAD else ())}
     parted = [f"\n{line}\n" if i in apart and line.strip() else line for i, line in enumerate(lines)]
     return "\n".join(parted)
@@ -124,7 +124,12 @@ def _begins_with_title(text: str, blocks: Sequence[Block]) -> bool:
     if len(blocks) < 2 or blocks[0].text != first or len(first.split()) > _LONGEST_TITLE:
         return False
     named = first[0].isalnum() or (first[0] in '“"' and first[-1] in '”"')
-    told = bool(date_of_cell(first) or (len(first.split()) < 7 and read_byline([Block(first)])["author"]))
+    told = bool(
+        date_of_cell(first)
+        or is_masthead(first)
+        or is_dateline(first)
+        or (len(first.split()) < 7 and read_byline([Block(first)])["author"])
+    )
     headed = not below[0] or pattern("INTERVIEW").search(below[0]) or any(map(is_byline, filter(None, below)))
     return bool(named and headed and not told and not _SENTENCE_END.search(first.rstrip("?")))
 
