@@ -488,6 +488,12 @@ def test_what_only_looks_like_speech_has_no_speaker(text: str) -> None:
     assert {b.speaker for b in text_document(text, "a.txt").blocks} == {""}
 
 
+def test_a_note_in_a_newsletter_is_the_writers_in_its_heading() -> None:
+    first = "NOTE FROM THE HARBOUR MASTER, INES PELL, 3 May 2024\n\nI measured the bar. It is shallow."
+    text = f"{first}\n\nFROM THE COMMITTEE\n\nWe have no view. Come on Friday."
+    assert [b.speaker for b in text_document(text, "a.txt").blocks] == ["", "Ines Pell", "", ""]
+
+
 def test_blocks_that_have_a_speaker_stay_and_many_names_take_no_time() -> None:
     mail = [Block("Una: I said so.", speaker="Per"), Block("Una: I did.", speaker="Per")]
     assert with_speakers(mail, Counter()) == mail

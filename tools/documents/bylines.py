@@ -54,9 +54,7 @@ _BY = re.compile(
 _ISSUED = re.compile(
     r"(?i)\W*(?:issued|published|released|prepared) by:? (?:the )?(?P<who>[^|·•,;.()]{3,80}?)(?=\W*$|[|·•,;.(]| on \d)"
 )
-_POSTED_ON = re.compile(
-    rf"(?i)^\W*(?:posted|written|published) by (?P<who>(?-i:{source('PERSON')})),? on (?={WRITTEN_DATE})"
-)
+_POSTED_ON = re.compile(rf"\W*(?i:posted|written|published) by (?P<who>{source('PERSON')}),? on (?=\w+ \d|\d)")
 _STARTED = re.compile(rf"\W*(?P<who>{source('PERSON')}) (?:has )?(?:started|created|launched) this petition\b")
 _FIELDS = r"(?:publisher|published by|issued by|source|author|date)"
 _FIELD = re.compile(rf"(?i)\W*(?P<field>{_FIELDS}):\W*(?P<value>\S.*)")
@@ -119,13 +117,7 @@ def read_byline(blocks: Sequence[Block]) -> dict[str, str]:
     study, issued = read_study_head(blocks), _issuer(blocks)
     author = first[0] if first and len(set(authors)) == 1 else study.get("author", "") or _author_in_head(blocks)
     date = date or study.get("date", "") or _later_date(blocks)
-    told = (
-        _publisher(blocks[:_TOP]),
-        study.get("publisher", ""),
-        issued.get("publisher", ""),
-        _releasing(blocks),
-        _blog(blocks),
-    )
+    told = (_publisher(blocks[:_TOP]), study.get("publisher", ""), issued.get("publisher", ""), _releasing(blocks))
     return {"date": date or issued.get("date", ""), "author": author, "publisher": next(filter(None, told), "")}
 
 
@@ -133,32 +125,27 @@ def _author_in_head(blocks: Sequence[Block]) -> str:
     """Returns the people whom a line of the head names alone. Returns '' for portraits, which name the people again,
     and for texts without 'I' or 'we'."""
     head = [b.text for b in takewhile(lambda b: b.form not in _NO_HEAD and not _is_prose(b.text), blocks[:_TOP])]
-    prose = " ".join(block.text for block in blocks[len(head) : -1])
+    prose = [block.text for block in blocks[len(head) :]]
     lines = ["", *(line for text in head for line in text.split("\n")), ""]
     found = {told for i in range(1, len(lines) - 1) if (told := people_alone(lines[i], lines[i - 1], lines[i + 1]))}
-    other = is_minutes(blocks) or any(map(_SALUTED.match, head)) or not pattern("OF_US").search(prose)
+    other = is_minutes(blocks) or any(map(_SALUTED.match, head)) or not any(map(pattern("OF_US").search, prose))
     told = found.pop() if len(found) == 1 and not other else ""
-    return "" if any(name.split()[-1] in prose for name in told.split(", ") if name) else told
+    return "" if any(name.split()[-1] in text for name in told.split(", ") if name for text in prose[:-1]) else told
 
 
 def people_alone(line: str, *beside: str) -> str:
-    """Returns the people whom a line names alone, if a line beside it has only their body, role or column: 'Ann Lee and
-    Bo Lind' above 'Hill Institute'; else ''."""
+    """Returns the people whom a line names alone, if a line beside it has only their role, column or body: 'Ann Lee and
+    Bo Lind' above 'Hill Institute'; else ''. Beside a body, a single name without a title may be a place."""
     people = [ordinary_case(name) for name in re.split(r",? (?:and|&) |, ", line.strip(" *_"))]
     bodies = [issued["who"] if (issued := _ISSUED.match(text)) else text.strip(" *_") for text in beside]
-    about = any(pattern("ROLE").fullmatch(text) or COLUMN.search(text) or is_organisation(text) for text in bodies)
+    about = any(pattern("ROLE").fullmatch(text.split(",")[0]) or COLUMN.search(text) for text in bodies)
+    about |= (len(people) > 1 or bool(pattern("TITLED").match(f"{line} "))) and any(map(is_organisation, bodies))
     return ", ".join(people) if about and all(map(is_author, people)) else ""
 
 
-def _blog(blocks: Sequence[Block]) -> str:
-    """Returns the name of a blog: the first heading, above the heading of its post."""
-    above = [block for block in blocks[: blog_post_line(blocks)] if block.form == "heading"]
-    return above[0].text if len(above) == 2 and above[0] is blocks[0] else ""
-
-
-def blog_post_line(blocks: Sequence[Block]) -> int:
+def blog_line(blocks: Sequence[Block]) -> int:
     """Returns the place of the only line such as 'Posted by Ann on 3 May 2024', if it is in the head; else 0."""
-    found = [i for i, block in enumerate(blocks) if _POSTED_ON.search(block.text)]
+    found = [i for i, block in enumerate(blocks) if _POSTED_ON.match(block.text)]
     return found[0] if len(found) == 1 and found[0] < _TOP else 0
 
 
@@ -235,7 +222,9 @@ def _lines_below_letter(blocks: Sequence[Block]) -> list[str]:
     last = list(takewhile(lambda b: b.form in ("paragraph", "item") and not has_sentence(b.text), reversed(blocks)))
     lines = [block.text for block in reversed(last[:_BLOCKS_BELOW_CLOSING])]
     told = [text for text in lines if (name := pattern("SIGNER").match(text)) and _is_signer(name[1])]
-    speech = len(told) == 1 and any(_SPEECH.search(b.text) for b in blocks[:_HEAD] if not has_sentence(b.text))
+    speech = (
+        told and told == lines[:1] and any(_SPEECH.search(b.text) for b in blocks[:_HEAD] if not has_sentence(b.text))
+    )
     return told if (speech or _is_letter(blocks)) and len(last) < len(blocks) else []
 
 
@@ -245,15 +234,11 @@ def _is_letter(blocks: Sequence[Block]) -> bool:
     return any(map(_LETTER.search, head)) or sum(bool(_SALUTED.match(b.text)) for b in blocks) == 1
 
 
-def without_day(line: str) -> str:
-    return _WRITTEN.sub("", line)
-
-
 def is_masthead(line: str) -> bool:
     """Whether a line has only a kind, or a day and perhaps a body and a page: 'Hill Gazette Saturday 3 May 2024'."""
-    parts = re.sub(r"(?i)[\s|,]*\b(?:page|no\.?) \d+\W*$", "", without_day(line)).strip(" |,·•–—-")
+    parts = re.sub(r"(?i)[\s|,]*\b(?:page|no\.?) \d+\W*$", "", _WRITTEN.sub("", line)).strip(" |,·•–—-")
     dated = _WRITTEN.search(line) and (not parts or is_organisation(parts))
-    return bool(dated or pattern("KIND").fullmatch(parts))
+    return bool(dated or (pattern("KIND").fullmatch(parts) and not pattern("LETTERS").search(parts)))
 
 
 def is_dateline(line: str) -> bool:
@@ -269,7 +254,7 @@ def is_dateline(line: str) -> bool:
 
 def posts_date(blocks: Sequence[Block]) -> str:
     """Returns the day, month or year that all posts of a thread share; '' for the comments below a blog's post."""
-    if blog_post_line(blocks):
+    if blog_line(blocks):
         return ""
     lines = [block.text for block in blocks if len(block.text) <= _LONGEST]
     found = [_POSTED.search(line) or (pattern("stamp").fullmatch(line) and _WRITTEN.search(line)) for line in lines]
@@ -355,7 +340,10 @@ def _publisher(blocks: Sequence[Block]) -> str:
                 titled = titled or _body_of_kind(line)
             if body := _body_of_head(line, block, blocks) or (block.form != "heading" and _body_of_kind(line)):
                 return body
-    return titled
+    above = [
+        block for block in blocks[: blog_line(blocks)] if block.form == "heading"
+    ]  # names of the blog and its post
+    return titled or (above[0].text if len(above) == 2 and above[0] is blocks[0] else "")
 
 
 def _publisher_field(line: str) -> str:
@@ -441,7 +429,7 @@ def _dates_and_authors(blocks: Sequence[Block]) -> tuple[str, list[str]]:
     for above, block in pairwise([*blocks[:1], *blocks]):
         heading = above.text if above.form == "heading" else block.text
         for line in _head_lines(block.text) if block.form not in _NO_HEAD else ():
-            rest = line if _POSTED_ON.search(line) else _DATED.sub(" | ", line)
+            rest = line if _POSTED_ON.match(line) else _DATED.sub(" | ", line)
             other = _OTHER_DATE.search(line) or _LATER.search(heading)
             if not other and not (_is_prose(line) and re.search(r"\w", rest)):
                 dates.update(map(date_of_cell, (_WRITTEN if is_masthead(line) else _DATED).findall(line)))
@@ -463,7 +451,7 @@ def _author_of_line(line: str, heading: bool) -> str:
     """Returns the author or authors in a line such as 'By A. Name, reporter'."""
     if (named := _STARTED.match(line)) and is_surely_person(named["who"]):
         return named["who"]
-    field, posted = _FIELD.fullmatch(line), _POSTED_ON.search(line)
+    field, posted = _FIELD.fullmatch(line), _POSTED_ON.match(line)
     alone = posted["who"] if posted else field["value"] if field and field["field"].lower() == "author" else ""
     if re.fullmatch(r"[^\W\d_]\w+", alone):
         return "" if is_word(alone.lower()) or _NO_AUTHOR.search(alone) else alone  # a nickname

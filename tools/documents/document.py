@@ -14,14 +14,7 @@ from textwrap import shorten
 from typing import Any
 
 from tools.dates import date_of_cell
-from tools.documents.bylines import (
-    blog_post_line,
-    posts_date,
-    properties_byline,
-    read_byline,
-    read_signature,
-    stated_kind,
-)
+from tools.documents.bylines import blog_line, posts_date, properties_byline, read_byline, read_signature, stated_kind
 from tools.documents.speakers import with_speakers
 from tools.errors import SourceError
 from tools.language.sentences import clean_text
@@ -265,8 +258,8 @@ def document_of_blocks(
     if title == heading and all(b.speaker or b.text != heading for b in spoken):  # the heading was a speaker's name
         title = next((b.text for b in spoken if b.form == "heading"), "")
     values = {**fields, "title": _unlinked(str(title or untitled)), "kind": fields.get("kind") or stated_kind(taken)}
-    one = len({b.speaker for b in spoken} - {""}) < 2 or blog_post_line(taken)
-    alone = {} if one else {"author": ""}  # several speakers: no author, unless they comment on a blog's post
+    one = len({b.speaker for b in spoken} - {""}) < 2 or blog_line(taken)  # others may comment on a blog's post
+    alone = {} if one else {"author": ""}  # several speakers: no author
     add_fields(values, "posts", date=posts_date(taken))
     add_fields(values, "byline", **{**read_byline(taken), **alone})
     if not values.get("author"):

@@ -87,8 +87,7 @@ def _plain_obsidian(text: str, left_out: Counter[str]) -> str:
 
 
 def _with_author_and_date(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Merges 'authors' into 'author', 'published' into 'date', and 'publication' into 'publisher'. Authors may be a
-    list of texts or of objects."""
+    """Merges 'authors', 'published' and 'publication' into 'author', 'date' and 'publisher'. Each may be a list."""
     told = {str(name).lower(): value for name, value in fields.items()}
     for field, other in (("author", "authors"), ("date", "published"), ("publisher", "publication")):
         values = [told.pop(name, "") for name in (field, other)]

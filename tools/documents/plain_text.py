@@ -9,15 +9,7 @@ from pathlib import Path
 
 from tools.dates import date_of_cell
 from tools.documents.author_lines import is_author, thread_title
-from tools.documents.bylines import (
-    has_sentence,
-    is_byline,
-    is_dateline,
-    is_masthead,
-    people_alone,
-    read_byline,
-    without_day,
-)
+from tools.documents.bylines import has_sentence, is_byline, is_dateline, is_masthead, people_alone, read_byline
 from tools.documents.document import document_of_blocks, file_title, read_decoded
 from tools.language.lexicon import is_word
 from tools.language.person_names import is_organisation, pattern
@@ -60,7 +52,6 @@ _COLUMN = re.compile(r"\s?\|\s?|(?<=[^\s.!?:])\s{2,}")
 _QUOTED = re.compile(r"\s*(?:>\s?)+")
 _QUOTES = re.compile(r"\s*(?:[\[\d][^<>]{5,80}: ?)?>")  # also after a post's time and writer
 _LONGEST_TITLE = 14  # words
-_FOOT = 4  # most lines of a signature without a closing
 _HEAD, _WIDEST = 20, 160  # most lines of a head or signature; most characters of such a line
 _SHORTEST_RULE, _SLOPPY = 3, 4  # characters: shortest underline; largest difference to the heading's length
 _NARROWEST, _LOOSE = 30, 6  # characters: least width of wrapped text; slack of a full line
@@ -92,7 +83,9 @@ def text_document(text: str, name: str, left_out: Mapping[str, int] | None = Non
     above = [*takewhile(lambda b: is_masthead(b.text) or is_dateline(b.text) or is_organisation(b.text), blocks)]
     if title := thread_title(blocks):
         return document_of_blocks(name, blocks, {"title": title}, counts)
-    for at in dict.fromkeys((len(above), 0)):  # a body's name may be the title
+    for at in (
+        (len(above), 0) if above and is_organisation(above[0].text) else (len(above),)
+    ):  # the body may be the title
         if _begins_with_title(re.split(r"\n\s*", text.lstrip(), maxsplit=at)[-1] if at else text, blocks[at:]):
             blocks[at] = replace(blocks[at], form="heading", level=1)
             return document_of_blocks(name, blocks, {"title": blocks[at].text}, counts)
@@ -108,10 +101,8 @@ def separate_bylines(text: str) -> str:
     told = [i for i, line, below in head if 0 < len(line) <= _WIDEST and (is_byline(line) or people_alone(line, below))]
     told += [i for i in range(min(told, default=0)) if lines[i + 1][:1].isupper()]  # also the title and subtitle above
     names = (i for i, line in enumerate(lines[closing:], closing) if len(line) <= _WIDEST)
-    last = max((i for i, line in enumerate(lines) if line.strip()), default=0)
-    foot = [
-        *takewhile(lambda i: lines[i].strip() and not has_sentence(lines[i]), range(last, max(last - _FOOT, 0), -1))
-    ]
+    end = max((i for i, line in enumerate(lines) if line.strip()), default=0)
+    foot = list(takewhile(lambda i: lines[i].strip() and not has_sentence(lines[i]), range(end, max(end - 4, 0), -1)))
     signed = foot if foot and is_author(lines[foot[-1]].strip(" *_")) else ()
     apart = {*told, *signed, *(names if len(lines) - closing < _HEAD else ())}
     parted = [f"\n{line}\n" if i in apart and line.strip() else line for i, line in enumerate(lines)]
@@ -124,12 +115,7 @@ def _begins_with_title(text: str, blocks: Sequence[Block]) -> bool:
     if len(blocks) < 2 or blocks[0].text != first or len(first.split()) > _LONGEST_TITLE:
         return False
     named = first[0].isalnum() or (first[0] in '“"' and first[-1] in '”"')
-    told = bool(
-        date_of_cell(first)
-        or is_masthead(first)
-        or is_dateline(first)
-        or (len(first.split()) < 7 and read_byline([Block(first)])["author"])
-    )
+    told = bool(date_of_cell(first) or (len(first.split()) < 7 and read_byline([Block(first)])["author"]))
     headed = not below[0] or pattern("INTERVIEW").search(below[0]) or any(map(is_byline, filter(None, below)))
     return bool(named and headed and not told and not _SENTENCE_END.search(first.rstrip("?")))
 
@@ -239,7 +225,7 @@ def _heading(text: str) -> Block | None:
         return None
     if numbered := _NUMBERED.match(text):
         return Block(text, "heading", 1 + numbered[1].count("."))
-    if _CHAPTER.match(text) or (without_day(text).isupper() and sum(map(str.isalpha, text)) > 3):
+    if _CHAPTER.match(text) or (pattern("DATE").sub("", text).isupper() and sum(map(str.isalpha, text)) > 3):
         return Block(text, "heading", 1)
     return None
 

@@ -11,7 +11,7 @@ from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from tools.documents.author_lines import find_posts, is_thread
-from tools.documents.bylines import below_closing, has_sentence, is_dateline, is_minutes, without_day
+from tools.documents.bylines import below_closing, has_sentence, is_dateline, is_minutes
 from tools.language.lexicon import is_name, is_word
 from tools.language.person_names import (
     SpeakerNames,
@@ -620,16 +620,12 @@ def _speakers_of_letters(blocks: Sequence[Block]) -> list[Block]:
 def _speakers_of_headings(blocks: Sequence[Block]) -> list[Block]:
     """Gives blocks to the writer in the heading above ('No, says Una'), if several headings of a level name one. One
     is enough if it also has the writer's role: 'A note from the chair, Una Roe'."""
-    heads = [without_day(b.text) if b.form == "heading" else "" for b in blocks]
-    notes = [ordinary_case(m["who"]) if (m := pattern("NOTE_FROM").fullmatch(head)) else "" for head in heads]
-    named = [
-        note or (m["who"] if (m := pattern("HEADED").search(head)) else "")
-        for note, head in zip(notes, heads, strict=True)
-    ]
-    whose = [who if is_surely_person(who) or is_handle(who) else "" for who in named]
+    named = [pattern("HEADED").search(b.text) if b.form == "heading" else None for b in blocks]
+    known = [m and (is_surely_person(m["who"]) or (not m["role"] and is_handle(m["who"]))) for m in named]
+    whose = [ordinary_case(m["who"]) if m and sure else "" for m, sure in zip(named, known, strict=True)]
     levels = Counter(b.level for b, who in zip(blocks, whose, strict=True) if who)
     [(level, count)] = levels.most_common(1) or [(0, 0)]
-    count += any(notes)
+    count += any(m and m["role"] for m in named)
     found, speaker = list(blocks), ""
     for i, (block, who) in enumerate(zip(blocks, whose, strict=True) if count >= _LEAST_SIGNED else ()):
         if block.form == "heading":
