@@ -376,6 +376,8 @@ def test_each_post_has_its_writer(line: str, tmp_path: Path) -> None:
         ("Quill said that it is late. A tenant of Mill Lane asked who pays.", ""),
         ("Quill said that it is late. Members of the public asked who pays.", ""),
         ("The clerk advised that the lock leaks.", "Ida Roe (the clerk)"),
+        ("The Chair spoke. The clerk explained that the lock leaks.", "Ida Roe (the clerk)"),
+        ("PM doubted that the lock leaks.", "Ada Marr (PM)"),
         ("PM was not convinced that the lock leaks.", "Ada Marr (PM)"),
         ('Moved by Mr Quill, seconded by Ada Marr:\n\n"That the lock be shut."', "Mr Quill"),
     ],
@@ -666,7 +668,7 @@ def test_nobody_wrote_what_several_people_say() -> None:
         ),
         ("The lock is not, as the ministry claims, a bargain.", ""),
         ("Ida in Upper Mill says it is late.", "Ida"),
-        ("And Ida has texted to say that it is late.", "Ida"),
+        ("And Ida from Upper Mill has texted to say that it is late.", "Ida"),
         ("Treasurer of the Mill Club, Ida Roe, opened the lock and said it was late.", "Ida Roe"),
         ("Treasurer of the Mill Club, Ida Roe, welcomed the plan.", "Ida Roe"),
         *(

@@ -14,6 +14,7 @@ UNNAMED = "somebody quoted"
 INTERVIEWER = "Interviewer"
 """The speaker of an interview's questions. The word stands alone or follows a name. The questions are no evidence."""
 
+_JOINING = re.compile(r"^(?:And|But|Yet|So) ")
 _OF_A_PLACE = re.compile(r"\b(?:at|in|near|runs|owns|keeps)(?: the)? $")  # 'Una Roe, who runs the Kelby Inn'
 _WORD = re.compile(r"\w+")
 _OPENING = 12  # first words of a sentence, which may reject the previous sentence
@@ -126,7 +127,7 @@ def _subject_before(preposition: str, who: str) -> str:
     holder = pattern("NAME_AT_END").search(who) if preposition in ("of ", "from ", "for ", "in ", "at ") else None
     name = without_leading_words(holder[0]) if holder else ""
     clear = holder and not pattern("PREPOSITION").search(who[: holder.start()])
-    if clear and (is_person(name) or (name == who and is_name(who))):
+    if clear and (is_person(name) or (name == _JOINING.sub("", who) and is_name(name))):
         return name
     one = pattern("DESCRIBED").search(who) if preposition in ("of ", "from ") else None
     return one[0] if one and pattern("INDEFINITE").match(one[0]) else ""
