@@ -668,6 +668,7 @@ def test_nobody_wrote_what_several_people_say() -> None:
         ),
         ("The lock is not, as the ministry claims, a bargain.", ""),
         ("Ida in Upper Mill says it is late.", "Ida"),
+        ("Inspector Ida Roe of the coast police said that it is late.", "Inspector Ida Roe"),
         ("And Ida from Upper Mill has texted to say that it is late.", "Ida"),
         ("Treasurer of the Mill Club, Ida Roe, opened the lock and said it was late.", "Ida Roe"),
         ("Treasurer of the Mill Club, Ida Roe, welcomed the plan.", "Ida Roe"),

@@ -691,12 +691,12 @@ def _speakers_of_minutes(blocks: Iterable[Block], names: SpeakerNames) -> Iterat
             known = is_surely_person(other) or other in listed.values()
             alone = begun and not sentence.startswith(" and ", begun.end("who"))
             full = sentence.replace(begun["who"], other, 1) if begun and alone and known else sentence
-            motion = pattern("MOTION").match(sentence)
-            told = motion["who"] if motion else speaker_in_clause(full, "VERB_IN_MINUTES")
+            motion, several = pattern("MOTION").match(sentence), pattern("SEVERAL").match(sentence)
+            told = motion["who"] if motion else "" if several else speaker_in_clause(full, "VERB_IN_MINUTES")
             now = who
             if pattern("PRONOUN").fullmatch(told) or (not told and not part and sentence.startswith(("He ", "She "))):
                 now = (who if part else before) or subject
-            elif told or pattern("NARRATION").search(sentence) or pattern("OWN_SUBJECT").match(sentence):
+            elif told or several or pattern("NARRATION").search(sentence) or pattern("LABEL").match(sentence):
                 now = names.full(told) if told and not pattern("INDEFINITE").match(told) else ""
                 now = told if now.casefold() == told.casefold() else now  # keeps 'PTA' in capitals
             by, sentence, details = ("", sentence, "") if told else _label_in_minutes(sentence, names)

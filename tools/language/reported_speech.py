@@ -118,7 +118,9 @@ def _subject_at_end(left: str) -> str:
         name = without_leading_words(found[0])
         return name if is_person(name) or is_name(name) or pattern("INITIALS").fullmatch(name) else ""
     found = pattern("DESCRIBED").search(left, max(0, len(left) - 80))
-    return found[0] if found and not pattern("PREPOSITION").search(left[: found.start()]) else ""  # 'Some of the crew'
+    place = pattern("PREPOSITION").search(left[: found.start()]) if found else None
+    before = _subject_before(place[0], left[: place.start()].rstrip()) if place else ""  # 'Una Roe of the coast police'
+    return before or (found[0] if found else "")
 
 
 def _subject_before(preposition: str, who: str) -> str:
