@@ -150,8 +150,9 @@ def _without_running_lines(text: str, left_out: Counter[str]) -> str:
 
 
 def separate_records(text: str) -> str:
-    """Puts an empty line above each rule that separates records. The length shows which rule is a separator: underlines
-    are about as long as their headings, but all separators are equally long."""
+    """Puts empty lines around each line with a post's number and time, and around each rule that separates records.
+    The length shows which rule is a separator: underlines are about as long as their headings, but all separators are
+    equally long."""
     lines = text.split("\n")
     above: defaultdict[str, list[int]] = defaultdict(list)  # lengths of the lines above each rule
     for before, line in pairwise(lines):
@@ -160,7 +161,8 @@ def separate_records(text: str) -> str:
     rules = {
         rule for rule, lengths in above.items() if max(lengths) - min(lengths) > _SLOPPY or min(lengths) > 2 * len(rule)
     }
-    return "\n".join(f"\n{line}\n" if line.strip() in rules else line for line in lines)
+    apart = (line.strip() in rules or pattern("POST_LINE").fullmatch(line) for line in lines)
+    return "\n".join(f"\n{line}\n" if alone else line for line, alone in zip(lines, apart, strict=True))
 
 
 def _line_shape(line: str) -> str:
