@@ -1022,3 +1022,63 @@ def test_letters_without_a_salutation_on_a_page_of_letters_have_their_writers(tm
     [found] = read_file(tmp_path / "a.md", "a.md")
     assert isinstance(found, SourceDocument)
     assert [b.speaker for b in found.blocks if b.text == "I bake."] == ["T. Hale"]
+
+
+SIGNATURES = {  # below a letter: its writer
+    "K. Bright (Mrs)": "K. Bright",
+    "Peter Quill, Upper Down": "Peter Quill",
+    "Dr Owen Leigh\nOrthopaedic surgeon, Valley Hospital": "Dr Owen Leigh",
+    "Edith Marlowe\nChurch Row": "Edith Marlowe",
+    "Yours etc.,\nTom Pike via email": "Tom Pike",
+    "J.R.T.\nLow Quay": "probably J.R.T.",
+    "Hill Bowls Club": "probably Hill Bowls Club",
+    "Dr Ada Fenn FRCS, Quay Surgery": "Dr Ada Fenn FRCS",
+    "Save our lock\n\nUna Marsh": "Una Marsh",
+    "A nurse (name and address supplied)": "",
+    "": "",
+}
+LETTER_PAGES = [  # name, title and opening of a letter
+    ("a.md", "**{}**", "SIR – "),
+    ("a.md", "**{}**", ""),
+    ("a.txt", "{}", "To the editor:\n\n"),
+    ("a.html", "<b>{}</b>", "Dear Editor,\n\n"),
+    ("a.html", "<h2>{}</h2>", ""),
+]
+
+
+@pytest.mark.parametrize(("page", "title", "opening"), LETTER_PAGES)
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_a_letter_has_the_writer_below_it_and_not_the_next_title(
+    signature: str, page: str, title: str, opening: str, tmp_path: Path
+) -> None:
+    first = f"{title.format('The lock')}\n\n{opening}I row to work."
+    text = f"{first}\n\n{signature}\n\n{title.format('False economy')}\n\n{opening}I do not.\n\nPer Roe\n"
+    if page == "a.html":
+        text = "".join(f"<p>{part}</p>".replace("\n", "<br>") for part in text.strip().split("\n\n"))
+    heading = {"a.md": "# Letters\n\n", "a.txt": "Letters\n\n", "a.html": "<h1>Letters</h1>"}[page]
+    said = {b.text.removeprefix("SIR – "): b.speaker for b in read(tmp_path, page, heading + text).blocks}
+    assert (said["I row to work."], said["I do not."]) == (SIGNATURES[signature], "Per Roe")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Letters\n\n**Una Marsh, Hill**\n\nI row to work.\n\n**Per Roe, Quay**\n\nI sleep at home.",
+        "Letters\n\nUna Marsh, Hill\n\nI row to work.\n\nPer Roe, Quay\n\nI sleep at home.",
+        "# Readers' letters show anger\n\nThe toll rose.\n\n**Una Roe**\n\nShe rows to work.",
+        "# News\n\nDear Sir or Madam, we row.\n\n**Ada Marr**\n\nAda rows no more.\n",
+        "# To the board\n\nDear Sir,\n\nWe are nine villages.\n\n**What We Saw**\n\nThe river is brown.",
+    ],
+)
+def test_names_and_titles_above_texts_sign_no_letter(text: str, tmp_path: Path) -> None:
+    wrong = {("I row to work.", "Per Roe"), ("The toll rose.", "Una Roe"), ("we row.", "Ada Marr")}
+    document = read(tmp_path, "a.txt" if text.startswith("Letters") else "a.md", text)
+    assert not wrong & {(b.text, b.speaker) for b in document.blocks}
+    assert not any(b.speaker.startswith("probably") for b in document.blocks)
+
+
+def test_a_name_in_capitals_below_a_letter_is_no_heading(tmp_path: Path) -> None:
+    letters = "Permits\n\nSIR – I row.\n\nCOLIN MARSH\n\nA tax\n\nSIR – I do not.\n\nGRACE FIELD\n"
+    blocks = read(tmp_path, "a.txt", f"YOUR LETTERS\n\n{letters}").blocks
+    assert [(b.form, b.speaker) for b in blocks if b.text == "COLIN MARSH"] == [("paragraph", "Colin Marsh")]
+    assert [b.speaker for b in blocks if b.text in ("I row.", "I do not.")] == ["Colin Marsh", "probably Grace Field"]

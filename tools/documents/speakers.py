@@ -1,7 +1,6 @@
-"""Finds the speaker of each block in minutes, hearings, interviews, plays, letters pages, chats and threads. A block
-may begin with a label or consist of a label. A label's shape is its form, such as 'Name:' or 'NAME'. The labels of one
-shape are speaker tags if they name people, recur, and precede spoken text. The patterns are in
-`tools/language/conventions.toml`."""
+"""Finds the speaker of each block in minutes, hearings, interviews, plays, chats and threads. A block may begin with a
+label or consist of a label. A label's shape is its form, such as 'Name:' or 'NAME'. The labels of one shape are speaker
+tags if they name people, recur, and precede spoken text. The patterns are in `tools/language/conventions.toml`."""
 
 import re
 from collections import Counter, deque
@@ -11,7 +10,7 @@ from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from tools.documents.author_lines import find_posts, is_thread
-from tools.documents.bylines import below_closing, has_sentence, is_dateline, is_minutes
+from tools.documents.bylines import below_closing, has_sentence, is_dateline, is_minutes, speakers_of_letters
 from tools.language.lexicon import is_name, is_word
 from tools.language.person_names import (
     SpeakerNames,
@@ -344,7 +343,7 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str], title: str = 
     blocks = _speakers_of_signed_posts(list(_speakers_of_mail_thread(blocks)))
     names = SpeakerNames(b.text for b in blocks)
     blocks = [part for block in blocks for part in transcript_turns(block, left_out)]
-    lettered, minutes = _speakers_of_letters(blocks), is_minutes(blocks)
+    lettered, minutes = speakers_of_letters(blocks), is_minutes(blocks)
     if lettered == blocks:
         sides = _interview_sides(title, author, blocks, names)
         tags = find_speaker_tags(blocks, sides, names)
@@ -598,30 +597,6 @@ class _TurnTracker:
         """Whether the text reports an action of a speaker: '@una added a label'."""
         words = text.lstrip("@*").split(" ", 5)
         return any(" ".join(words[:n]) in self._labels and words[n][:1].islower() for n in range(1, len(words) - 1))
-
-
-def _speakers_of_letters(blocks: Sequence[Block]) -> list[Block]:
-    """Assigns each letter of a letters page, from the salutation on, to the name below the letter."""
-    found, start = list(blocks), 0
-    opens = [not b.speaker and bool(pattern("SALUTATION").match(b.text)) for b in found]
-    titled = any(pattern("LETTERS").search(b.text) for b in found[:3] if len(b.text) < SHORT_BLOCK)
-    for i, block in enumerate(found if titled or any(opens) else ()):
-        name = block.text[: block.bold] or block.text
-        signed = pattern("SIGNED").fullmatch(name) if len(block.text) < SHORT_BLOCK else None
-        if block.speaker or block.form == "heading" or opens[i]:
-            start = i
-            continue
-        person = signed["who"] if signed and (block.form == "item" or is_surely_person(signed["who"])) else ""
-        others = opens[start] and block.bold == len(block.text) < SHORT_BLOCK and not pattern("WITHHELD").search(name)
-        if who := ordinary_case(person) or (PROBABLY + name if others else ""):
-            letter = range(start, i) if titled or opens[start] or sum(opens) < 2 else ()
-            start = i + 1
-            for j in letter:
-                if pattern("PROSE").search(text := found[j].text) and found[j].form != "heading":
-                    text = pattern("SALUTATION").sub("", text, 1) or text
-                    found[j] = replace(found[j], text=text, speaker=who)
-                    found[i] = replace(block, speaker=who)
-    return found
 
 
 def _speakers_of_headings(blocks: Sequence[Block]) -> list[Block]:
