@@ -1,11 +1,11 @@
 """Finds author, publisher and date in a document's first lines ('By A. Name', '*Gazette, 14 March 2025*'), in its
-signature ('Yours faithfully,') or in its properties. If the author is doubtful, returns none, because no author is
-better than a wrong author."""
+signature ('Yours faithfully,') or in its properties, and the writer of each letter of a letters page. If the author is
+doubtful, returns none, because no author is better than a wrong author."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise, takewhile
+from itertools import groupby, pairwise, takewhile
 
 from tools.dates import WRITTEN_DATE, date_of_cell
 from tools.documents.author_lines import (
@@ -22,7 +22,7 @@ from tools.documents.author_lines import (
 )
 from tools.language.lexicon import is_word, lexicon_tag
 from tools.language.person_names import is_organisation, is_surely_person, ordinary_case, pattern, source
-from tools.passages import Block
+from tools.passages import PROBABLY, Block
 from tools.translation import mark
 
 _HEAD, _TOP, _MINUTES_HEAD, _SEARCHED = 3, 8, 12, 500  # blocks
@@ -191,7 +191,7 @@ def read_signature(blocks: Sequence[Block]) -> dict[str, str]:
         signed = [last["who"]] if last else _lines_below_letter(blocks)
     names = [re.split(r"[,(|]| [–—-] ", text.strip(" *_–—-"))[0].strip() for text in signed]
     named = [name for text in signed for name in pattern("SIGNER").findall(text)]
-    people = [name for name in named if _is_signer(name)]
+    people = [name for name in named if is_signer(name)]
     if len(people) > _MOST_SIGNERS + 1:
         people = [*people[:_MOST_SIGNERS], f"{len(people) - _MOST_SIGNERS} others"]
     bodies = [name for name in names if is_organisation(name)]
@@ -201,7 +201,8 @@ def read_signature(blocks: Sequence[Block]) -> dict[str, str]:
     }
 
 
-def _is_signer(name: str) -> bool:
+def is_signer(name: str) -> bool:
+    """Whether a name in a signature is surely a person's."""
     role = pattern("ROLE").fullmatch(name)  # 'Secretary'
     return not role and is_surely_person(name) and not is_organisation(name)
 
@@ -221,7 +222,7 @@ def _lines_below_letter(blocks: Sequence[Block]) -> list[str]:
     """Returns the last lines of a letter or speech without a closing, if these lines begin with people's names."""
     last = list(takewhile(lambda b: b.form in ("paragraph", "item") and not has_sentence(b.text), reversed(blocks)))
     lines = [block.text for block in reversed(last[:_BLOCKS_BELOW_CLOSING])]
-    told = [text for text in lines if (name := pattern("SIGNER").match(text)) and _is_signer(name[1])]
+    told = [text for text in lines if (name := pattern("SIGNER").match(text)) and is_signer(name[1])]
     speech = (
         told and told == lines[:1] and any(_SPEECH.search(b.text) for b in blocks[:_HEAD] if not has_sentence(b.text))
     )
@@ -478,3 +479,85 @@ def _person_name(text: str, strict: bool) -> str:
     own = [word for word in words if word not in _PARTICLES]
     common = not _TITLED.match(name) and any(lexicon_tag(word.lower()) for word in own)
     return name if all(word[0].isupper() for word in own) and not (strict and common) else ""
+
+
+# Letters pages
+
+_LONGEST_LINE = 140  # most characters of a title, or of a line of a signature
+_SURE = 2  # how sure a name is that needs no certain place
+
+
+def speakers_of_letters(blocks: Sequence[Block]) -> list[Block]:
+    """Assigns each letter of a letters page, from the salutation or title on, to the name below the letter. The short
+    lines between two letters are the signature of the first letter and the title of the second."""
+    found, begin = list(blocks), -1
+    opens = [not b.speaker and bool(pattern("SALUTATION").match(b.text)) for b in [*found, Block("")]]
+    lines = [not opens[i] and _is_line(b, opens[i + 1]) for i, b in enumerate(found)]
+    titled = any(pattern("LETTERS").search(b.text) for b in found[:_HEAD] if _is_line(b))
+    start = opens.index(True) if any(opens) else lines.index(False) if titled and not all(lines) else 0
+    above = found[start - 1] if start and lines[start - 1] else None
+    first = "" if above is None or pattern("MASTHEAD").search(above.text) else _shape(above)
+    begun = titled and not all(lines[:start])  # a letter without a salutation precedes
+    names_above = above and first == "plain" and not begun and _name_in(above)[1] == _SURE
+    signed = (start or opens[0]) and not names_above
+    for is_line, group in groupby(range(len(lines) if signed else 0), lines.__getitem__):
+        places = list(group)
+        if not is_line:
+            begin = max((i for i in places if opens[i]), default=places[0] if begin < 0 else begin)
+            continue
+        run, after = [found[i] for i in places], places[-1] + 1
+        who, at = _writer(run, first, opens[after], after == len(found))
+        for i in range(begin, places[0]) if who and begin >= 0 and (titled or opens[begin]) else ():
+            if found[i].form != "heading" and not found[i].speaker and pattern("PROSE").search(text := found[i].text):
+                found[i] = replace(found[i], text=pattern("SALUTATION").sub("", text) or text, speaker=who)
+                found[places[at]] = replace(run[at], form="paragraph", level=0, speaker=who)
+        if who or titled or sum(opens) > 1 or any(b.form == "heading" for b in run):
+            begin = -1
+    return found
+
+
+def _is_line(block: Block, above_salutation: bool = False) -> bool:
+    """Whether a block can be a title or a line of a signature."""
+    text = block.text.rstrip("?!") if above_salutation else block.text
+    if block.speaker or block.form in (*_NO_HEAD, "caption") or len(text) >= _LONGEST_LINE:
+        return False
+    told = any(pattern(name).fullmatch(text) for name in ("CLOSING", "WITHHELD")) or _shape(block) != "plain"
+    listed = block.form == "item" and not _name_in(block)[0]
+    return told or not (has_sentence(text) or text.endswith((":", ";")) or listed)
+
+
+def _shape(block: Block) -> str:
+    return block.form if block.form == "heading" else "bold" if block.bold == len(block.text) else "plain"
+
+
+def _name_in(line: Block) -> tuple[str, int]:
+    """Returns the name of several words that begins a line of a signature, or '', and how sure it is: 0 to _SURE."""
+    own = pattern("CLOSED_BY").fullmatch(line.text)
+    text = own["who"] if own else line.text[: line.bold] or line.text
+    told = pattern("SIGNED").fullmatch(f"– {text}" if line.form == "item" else text)
+    if not told or pattern("ROLE").fullmatch(who := told["who"]):
+        return "", 0
+    sure = told["dash"] or told["initial"] or is_signer(who)
+    who = ordinary_case(who) if who.isupper() else who  # keeps 'Hill PTA'
+    return who, _SURE if sure else int(bool(told["more"]) and not is_organisation(who))
+
+
+def _writer(run: Sequence[Block], first: str, opened: bool, last: bool) -> tuple[str, int]:
+    """Returns the writer whom a run of lines names, or '' if doubtful, and the number of the line. first: the shape of
+    the first letter's title. opened: a salutation follows. last: no letter follows."""
+    # In plain text, a name in capitals is read as a heading.
+    shapes = ["plain" if first != "heading" and b.text.isupper() else _shape(b) for b in run]
+    plain_alone = first != "plain" or _name_in(run[0])[1] == _SURE
+    alone = len(run) == 1 and (plain_alone if shapes[0] == "plain" else opened and first != "bold")
+    title = shapes.index("heading") if "heading" in shapes else len(run) - 1
+    title += "heading" not in shapes and (last or alone or shapes[-1] not in ("bold", first))
+    placed = opened or last or title < len(run)
+    withheld = any(pattern("WITHHELD").fullmatch(line.text) for line in run)
+    for at, line in enumerate(run[: 0 if withheld else title]):
+        (who, sure), words = _name_in(line), re.findall(r"\w+", line.text)
+        ends = not who and 2 * sum(not word[0].islower() for word in words) < len(words)  # the end of the letter
+        if ends or pattern("CLOSING").fullmatch(line.text) or pattern("DATE").search(line.text):
+            continue
+        likely = PROBABLY + (who or line.text) if placed and (who or shapes[at] == "bold" or not last) else ""
+        return who if sure + placed >= _SURE else likely, at
+    return "", 0

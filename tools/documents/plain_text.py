@@ -97,8 +97,12 @@ def separate_bylines(text: str) -> str:
     lines = text.split("\n")
     closing = max((i for i, line in enumerate(lines) if pattern("CLOSING").fullmatch(line)), default=len(lines))
     begun = next((i for i, line in enumerate(lines) if has_sentence(line)), len(lines))
-    head = [(i, *pair) for i, pair in enumerate(pairwise([*lines[: min(begun, _HEAD)], ""]))]
-    told = [i for i, line, below in head if 0 < len(line) <= _WIDEST and (is_byline(line) or people_alone(line, below))]
+    near = {
+        i: (line, *lines[max(i - 1, 0) : i], *lines[i + 1 : i + 2]) for i, line in enumerate(lines[: min(begun, _HEAD)])
+    }
+    told = [
+        i for i, head in near.items() if 0 < len(head[0]) <= _WIDEST and (is_byline(head[0]) or people_alone(*head))
+    ]
     told += [i for i in range(min(told, default=0)) if lines[i + 1][:1].isupper()]  # also the title and subtitle above
     names = (i for i, line in enumerate(lines[closing:], closing) if len(line) <= _WIDEST)
     end = max((i for i, line in enumerate(lines) if line.strip()), default=0)
@@ -156,8 +160,9 @@ def _without_running_lines(text: str, left_out: Counter[str]) -> str:
 
 
 def separate_records(text: str) -> str:
-    """Puts an empty line above each rule that separates records. The length shows which rule is a separator: underlines
-    are about as long as their headings, but all separators are equally long."""
+    """Puts empty lines around each line with a post's number and time, and around each rule that separates records.
+    The length shows which rule is a separator: underlines are about as long as their headings, but all separators are
+    equally long."""
     lines = text.split("\n")
     above: defaultdict[str, list[int]] = defaultdict(list)  # lengths of the lines above each rule
     for before, line in pairwise(lines):
@@ -166,7 +171,8 @@ def separate_records(text: str) -> str:
     rules = {
         rule for rule, lengths in above.items() if max(lengths) - min(lengths) > _SLOPPY or min(lengths) > 2 * len(rule)
     }
-    return "\n".join(f"\n{line}\n" if line.strip() in rules else line for line in lines)
+    apart = (line.strip() in rules or pattern("POST_LINE").fullmatch(line) for line in lines)
+    return "\n".join(f"\n{line}\n" if alone else line for line, alone in zip(lines, apart, strict=True))
 
 
 def _line_shape(line: str) -> str:

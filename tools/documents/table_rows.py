@@ -104,7 +104,7 @@ def _row_document(
     named = " ".join(filter(None, map(of.get, ("author", "surname"))))
     # 'R12, resident' names a respondent. '12, resident' does not.
     respondent = "" if of.get("id", "").isdigit() else of.get("role") and of.get("id")
-    author = "" if pattern("NOBODY").fullmatch(named) else named or respondent
+    author = "" if pattern("NO_ANSWER").fullmatch(named) else named or respondent
     of["author"] = ", ".join(filter(None, (author, of.get("role"), of.get("organisation"))))
     date = date_of_cell(of.get("date", ""))
     counts.update(["unreadable dates"] if of.get("date") and not date else [])

@@ -4,7 +4,14 @@ import re
 from collections.abc import Sequence
 
 from tools.language.lexicon import is_name, pos_tag
-from tools.language.person_names import fullest_form, is_person, is_surely_person, pattern, without_leading_words
+from tools.language.person_names import (
+    fullest_form,
+    is_person,
+    is_surely_person,
+    pattern,
+    source,
+    without_leading_words,
+)
 from tools.language.sentences import SENTENCE_GAP, split_sentences
 from tools.passages import PROBABLY, Passage
 
@@ -14,6 +21,7 @@ UNNAMED = "somebody quoted"
 INTERVIEWER = "Interviewer"
 """The speaker of an interview's questions. The word stands alone or follows a name. The questions are no evidence."""
 
+_JOINING = re.compile(r"^(?:And|But|Yet|So) ")
 _OF_A_PLACE = re.compile(r"\b(?:at|in|near|runs|owns|keeps)(?: the)? $")  # 'Una Roe, who runs the Kelby Inn'
 _WORD = re.compile(r"\w+")
 _OPENING = 12  # first words of a sentence, which may reject the previous sentence
@@ -57,12 +65,14 @@ def speaker_in_clause(clause: str, verbs: str = "VERB") -> str:
         who = _subject_at_end(pattern("ADVERBS").sub("", before))
         if who and (relative := _RELATIVE.search(before[: before.rfind(who)])) and pos_tag(relative[1])[:2] == "NN":
             continue  # 'the crew that the Trust promises'
-        first = pattern("SUBJECT_OF_TWO").match(clause) if before.endswith((" and", " but")) else None
+        two = before.endswith((" and", " but"))
+        first = (pattern("APPOSED").match(clause) or pattern("SUBJECT_OF_TWO").match(clause)) if two else None
         if first and is_person(first["who"]):  # 'Una Roe agreed but added'
             return first["who"]
         if who.endswith((" and", " but")):  # 'The chair opened the item and reminded members'
             who = ""
-        if who and (not _is_described(who) or pattern("VERB").match(clause, verb.start())):
+        role = verbs == "VERB_IN_MINUTES" and pattern("ROLE").fullmatch(who)  # 'The clerk advised'
+        if who and (role or not _is_described(who) or pattern("VERB").match(clause, verb.start())):
             return who
     return ""
 
@@ -87,8 +97,9 @@ def _subject_at_end(left: str) -> str:
     left = pattern("RELATIVE").sub("", left)
     if pattern("PASSIVE").search(left):
         return ""
-    if together := _joint_subject(left):
-        return together
+    spoken_for = re.search(rf"{source('SPOKEN_FOR')}$", left)
+    if whole := spoken_for[0] if spoken_for else _joint_subject(left):
+        return whole
     if left.endswith(","):
         *chunks, last = [chunk.strip(" “”\"'") for chunk in left[:-1].split(",")]
         last = re.sub(r"^the ", "", last)
@@ -106,29 +117,30 @@ def _subject_at_end(left: str) -> str:
             return member  # a person who speaks for a body
     if pattern("PRONOUN").fullmatch(last := left.rpartition(" ")[2]):
         return last
-    return _last_subject(left)
-
-
-def _last_subject(left: str) -> str:
-    """Returns the name or description at the end of the words; of 'Una Roe of the harbour police', the person."""
-    described = pattern("DESCRIBED").search(left[-80:])
-    if described and pattern("SPOKEN_FOR").fullmatch(described[0]):
-        return described[0]
-    found = pattern("NAME_AT_END").search(left) or described
-    if found and (place := pattern("PREPOSITION").search(left[: -len(found[0])])):
-        who = left[: place.start()].rstrip() if place[0] in ("of ", "from ", "for ") else ""
-        holder = pattern("NAME_AT_END").search(who)
-        name = without_leading_words(holder[0]) if holder else ""
-        clear = holder and not pattern("PREPOSITION").search(who[: holder.start()])
-        if clear and (is_person(name) or (name == who and is_name(who))):  # 'Una Roe of Mill Lane'
-            return name
-        return found[0] if found is described else ""
-    if found and found is not described:
+    found = pattern("NAME_AT_END").search(left)
+    if found and (place := pattern("PREPOSITION").search(left[: found.start()])):
+        return _subject_before(place[0], left[: place.start()].rstrip())
+    if found:
         if found[0].lower().startswith("the ") and not pattern("TITLES").search(found[0]):
             return found[0]
         name = without_leading_words(found[0])
         return name if is_person(name) or is_name(name) or pattern("INITIALS").fullmatch(name) else ""
-    return described[0] if described else ""
+    found = pattern("DESCRIBED").search(left, max(0, len(left) - 80))
+    place = pattern("PREPOSITION").search(left[: found.start()]) if found else None
+    before = _subject_before(place[0], left[: place.start()].rstrip()) if place else ""  # 'Una Roe of the coast police'
+    return before or (found[0] if found else "")
+
+
+def _subject_before(preposition: str, who: str) -> str:
+    """Returns the subject before a place or body: Una Roe in 'Una Roe of Mill Lane', or 'a tenant' in 'a tenant of Mill
+    Lane'; else ''."""
+    holder = pattern("NAME_AT_END").search(who) if preposition in ("of ", "from ", "for ", "in ", "at ") else None
+    name = without_leading_words(holder[0]) if holder else ""
+    clear = holder and not pattern("PREPOSITION").search(who[: holder.start()])
+    if clear and (is_person(name) or (name == _JOINING.sub("", who) and is_name(name))):
+        return name
+    one = pattern("DESCRIBED").search(who) if preposition in ("of ", "from ") else None
+    return one[0] if one and pattern("INDEFINITE").match(one[0]) else ""
 
 
 def speaker_of(passage: Passage, quote: str, named: str = "") -> str:
