@@ -66,8 +66,7 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
     perspectives, known = state["perspectives"], {} if afresh else state.get("support", {})
     put: Any = Overwrite if afresh else lambda scores: scores
     limit = _passage_budget(judge, perspectives, options)
-    statement, tables = perspectives[0]["statement"], judge.reads_documents
-    whole = await asyncio.to_thread(_small_collections, providers, options, statement, limit, tables=tables)
+    whole = await asyncio.to_thread(_small_collections, providers, options, perspectives[0]["statement"], limit, judge)
     ids = list(dict.fromkeys([*interleave(state["candidates"].get(p["id"], []) for p in perspectives), *whole.ids]))
     readable, foreign = await asyncio.to_thread(_readable, providers, state, judge.name, ids)
     passages, originals, own_sentences = await asyncio.to_thread(_without_repeated_sentences, readable, known)
@@ -187,16 +186,16 @@ def _passage_budget(judge: CachedJudge, perspectives: Sequence[Perspective], opt
 
 
 def _small_collections(
-    providers: Providers, options: RunOptions, statement: str, limit: int, *, tables: bool
+    providers: Providers, options: RunOptions, statement: str, limit: int, judge: CachedJudge
 ) -> FilteredPassages:
-    """Returns all passages of the collections, or of the given pages, and stores them with the run. Returns none if
-    there are more than WHOLE_COLLECTION or `limit` passages. tables: the judge can read rows of tables."""
+    """Returns all passages of the collections, or of the given pages, that the judge can read, and stores them with the
+    run. Returns none if there are more than WHOLE_COLLECTION or `limit` passages."""
     store, most = providers.store, min(limit, WHOLE_COLLECTION)
     ids = store.web.passage_ids(run_id()) if options.urls else store.passage_ids(options.own_collections, most + 1)
     if len(ids) > most:
         return FilteredPassages([], {})
     passages, vectors = store.passages(ids), store.vectors(ids)
-    found = filter_passages([i for i in ids if i in vectors], passages, statement, tables=tables)
+    found = filter_passages([i for i in ids if i in vectors], passages, statement, tables=judge.reads_documents)
     store.kept.put(run_id(), [passages[i] for i in found.ids], vectors)
     return found
 
