@@ -223,10 +223,9 @@ def _lines_below_letter(blocks: Sequence[Block]) -> list[str]:
     last = list(takewhile(lambda b: b.form in ("paragraph", "item") and not has_sentence(b.text), reversed(blocks)))
     lines = [block.text for block in reversed(last[:_BLOCKS_BELOW_CLOSING])]
     told = [text for text in lines if (name := pattern("SIGNER").match(text)) and is_signer(name[1])]
-    speech = (
-        told and told == lines[:1] and any(_SPEECH.search(b.text) for b in blocks[:_HEAD] if not has_sentence(b.text))
-    )
-    return told if (speech or _is_letter(blocks)) and len(last) < len(blocks) else []
+    speech = any(_SPEECH.search(block.text) and not has_sentence(block.text) for block in blocks[:_HEAD])
+    signed = _is_letter(blocks) or (speech and told == lines[:1])
+    return told if signed and len(last) < len(blocks) else []
 
 
 def _is_letter(blocks: Sequence[Block]) -> bool:
@@ -341,9 +340,7 @@ def _publisher(blocks: Sequence[Block]) -> str:
                 titled = titled or _body_of_kind(line)
             if body := _body_of_head(line, block, blocks) or (block.form != "heading" and _body_of_kind(line)):
                 return body
-    above = [
-        block for block in blocks[: blog_line(blocks)] if block.form == "heading"
-    ]  # names of the blog and its post
+    above = [b for b in blocks[: blog_line(blocks)] if b.form == "heading"]  # the names of a blog and its post
     return titled or (above[0].text if len(above) == 2 and above[0] is blocks[0] else "")
 
 

@@ -258,8 +258,8 @@ def document_of_blocks(
     if title == heading and all(b.speaker or b.text != heading for b in spoken):  # the heading was a speaker's name
         title = next((b.text for b in spoken if b.form == "heading"), "")
     values = {**fields, "title": _unlinked(str(title or untitled)), "kind": fields.get("kind") or stated_kind(taken)}
-    one = len({b.speaker for b in spoken} - {""}) < 2 or blog_line(taken)  # others may comment on a blog's post
-    alone = {} if one else {"author": ""}  # several speakers: no author
+    several = len({b.speaker for b in spoken} - {""}) > 1 and not blog_line(taken)  # others comment on a blog's post
+    alone = {"author": ""} if several else {}
     add_fields(values, "posts", date=posts_date(taken))
     add_fields(values, "byline", **{**read_byline(taken), **alone})
     if not values.get("author"):

@@ -83,9 +83,8 @@ def text_document(text: str, name: str, left_out: Mapping[str, int] | None = Non
     above = [*takewhile(lambda b: is_masthead(b.text) or is_dateline(b.text) or is_organisation(b.text), blocks)]
     if title := thread_title(blocks):
         return document_of_blocks(name, blocks, {"title": title}, counts)
-    for at in (
-        (len(above), 0) if above and is_organisation(above[0].text) else (len(above),)
-    ):  # the body may be the title
+    named = above and is_organisation(above[0].text)
+    for at in (len(above), 0) if named else (len(above),):  # a body's name may be the title
         if _begins_with_title(re.split(r"\n\s*", text.lstrip(), maxsplit=at)[-1] if at else text, blocks[at:]):
             blocks[at] = replace(blocks[at], form="heading", level=1)
             return document_of_blocks(name, blocks, {"title": blocks[at].text}, counts)
@@ -96,13 +95,9 @@ def separate_bylines(text: str) -> str:
     """Puts empty lines around each byline in the head and each name below a closing, to make them blocks."""
     lines = text.split("\n")
     closing = max((i for i, line in enumerate(lines) if pattern("CLOSING").fullmatch(line)), default=len(lines))
-    begun = next((i for i, line in enumerate(lines) if has_sentence(line)), len(lines))
-    near = {
-        i: (line, *lines[max(i - 1, 0) : i], *lines[i + 1 : i + 2]) for i, line in enumerate(lines[: min(begun, _HEAD)])
-    }
-    told = [
-        i for i, head in near.items() if 0 < len(head[0]) <= _WIDEST and (is_byline(head[0]) or people_alone(*head))
-    ]
+    begun = min(_HEAD, next((i for i, line in enumerate(lines) if has_sentence(line)), len(lines)))
+    head = [i for i in range(begun) if 0 < len(lines[i]) <= _WIDEST]
+    told = [i for i in head if is_byline(lines[i]) or people_alone(lines[i], *lines[max(i - 1, 0) : i + 2])]
     told += [i for i in range(min(told, default=0)) if lines[i + 1][:1].isupper()]  # also the title and subtitle above
     names = (i for i, line in enumerate(lines[closing:], closing) if len(line) <= _WIDEST)
     end = max((i for i, line in enumerate(lines) if line.strip()), default=0)

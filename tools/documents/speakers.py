@@ -603,8 +603,7 @@ def _speakers_of_headings(blocks: Sequence[Block]) -> list[Block]:
     """Gives blocks to the writer in the heading above ('No, says Una'), if several headings of a level name one. One
     is enough if it also has the writer's role: 'A note from the chair, Una Roe'."""
     named = [pattern("HEADED").search(b.text) if b.form == "heading" else None for b in blocks]
-    known = [m and (is_surely_person(m["who"]) or (not m["role"] and is_handle(m["who"]))) for m in named]
-    whose = [ordinary_case(m["who"]) if m and sure else "" for m, sure in zip(named, known, strict=True)]
+    whose = [_writer_in_heading(m) if m else "" for m in named]
     levels = Counter(b.level for b, who in zip(blocks, whose, strict=True) if who)
     [(level, count)] = levels.most_common(1) or [(0, 0)]
     count += any(m and m["role"] for m in named)
@@ -615,6 +614,12 @@ def _speakers_of_headings(blocks: Sequence[Block]) -> list[Block]:
         elif not block.speaker and block.form in ("paragraph", "item"):
             found[i] = replace(block, speaker=speaker)
     return found
+
+
+def _writer_in_heading(found: re.Match[str]) -> str:
+    who = found["who"]
+    place = found["role"] and is_word(who.split()[0].lower())  # 'News from the valley, Mill Lane'
+    return ordinary_case(who) if is_surely_person(who) or (is_handle(who) and not place) else ""
 
 
 def _speakers_of_quotations(blocks: Sequence[Block]) -> list[Block]:

@@ -4,14 +4,7 @@ import re
 from collections.abc import Sequence
 
 from tools.language.lexicon import is_name, pos_tag
-from tools.language.person_names import (
-    fullest_form,
-    is_person,
-    is_surely_person,
-    pattern,
-    source,
-    without_leading_words,
-)
+from tools.language.person_names import fullest_form, is_person, is_surely_person, pattern, without_leading_words
 from tools.language.sentences import SENTENCE_GAP, split_sentences
 from tools.passages import PROBABLY, Passage
 
@@ -97,7 +90,7 @@ def _subject_at_end(left: str) -> str:
     left = pattern("RELATIVE").sub("", left)
     if pattern("PASSIVE").search(left):
         return ""
-    spoken_for = re.search(rf"{source('SPOKEN_FOR')}$", left)
+    spoken_for = pattern("SPOKEN_FOR").search(left)
     if whole := spoken_for[0] if spoken_for else _joint_subject(left):
         return whole
     if left.endswith(","):
