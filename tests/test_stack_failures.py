@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
 
 QUESTIONS = list(json.loads((ROOT / "samples" / "questions.json").read_text()).values())
 _WHOLE = bool(os.environ.get("STEELMAN_WHOLE_STACK"))
-_COMPARED, _DURING_KILLS, _KILLING_SECONDS, _PAUSE = (50, 60, 180, 20) if _WHOLE else (12, 16, 45, 10)
+_COMPARED, _DURING_KILLS, _KILLING_SECONDS, _PAUSE = (50, 60, 180, 20) if _WHOLE else (12, 16, 21, 10)
 _PATIENCE = 600  # seconds
 
 
@@ -151,20 +151,29 @@ def test_without_a_database_for_ten_seconds_nothing_is_lost(stack: Stack) -> Non
 
 def test_questions_outlive_killed_servers_and_workers(stack: Stack) -> None:
     ann, bob = (Asker(stack, stack.key(f"{name}-{time.monotonic()}")) for name in ("ann", "bob"))
-    ended = threading.Event()
+    over = threading.Event()
 
     def kill() -> None:
         began, number = time.monotonic(), 0
-        while time.monotonic() - began < _KILLING_SECONDS and not ended.wait(_PAUSE):
-            for service in ("api", "worker"):
-                stack.control("kill", f"{service}-{number % 2 + 1}")
-            number += 1
+        try:
+            while time.monotonic() - began < _KILLING_SECONDS:
+                time.sleep(_PAUSE)
+                for service in ("api", "worker"):
+                    stack.control("kill", f"{service}-{number % 2 + 1}")
+                number += 1
+        finally:
+            over.set()
 
-    half = _DURING_KILLS // 2
+    def keep_asking(asker: Asker, name: str) -> list[dict[str, Any]]:
+        """Asks until the kills are over."""
+        found = ask_all(asker, QUESTIONS[: _DURING_KILLS // 2], name)
+        while not over.is_set():
+            found += ask_all(asker, QUESTIONS[: _DURING_KILLS // 2], f"{name}-{len(found)}")
+        return found
+
     with meanwhile(kill), ThreadPoolExecutor(2) as pool:
-        halves = pool.submit(ask_all, ann, QUESTIONS[:half], "ann"), pool.submit(ask_all, bob, QUESTIONS[:half], "bob")
+        halves = pool.submit(keep_asking, ann, "ann"), pool.submit(keep_asking, bob, "bob")
         of_ann, of_bob = (half.result() for half in halves)
-        ended.set()
     assert unanswered(of_ann) == []
     assert unanswered(of_bob) == []
     assert not [p for asker in (ann, bob) for p in asker.problems if p.startswith("event")]
@@ -172,7 +181,8 @@ def test_questions_outlive_killed_servers_and_workers(stack: Stack) -> None:
         for base in stack.apis():
             again = httpx.HTTPTransport(retries=8)  # the last killed server may still be starting
             with httpx.Client(base_url=base, headers=asker.headers, timeout=60, transport=again) as client:
-                listed = client.get("/v1/runs?limit=100").json()["runs"]
-                assert {run["id"] for run in listed} == {run["id"] for run in own}
+                listed = {run["id"] for run in client.get("/v1/runs?limit=100").json()["runs"]}
+                assert listed <= {run["id"] for run in own}
+                assert len(listed) == min(len(own), 100)
                 for path in ("", "/events", "/passages"):
                     assert client.get(f"/v1/runs/{others[0]['id']}{path}").status_code == 404
