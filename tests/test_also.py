@@ -6,14 +6,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from providers import side
 from test_reading import BAD, BETTER, GOOD, WORSE, Closer, Stances, briefs, passage
 
 from agent.evidence.coverage import arguing_passages
 from agent.evidence.sentences import PEOPLE_SPEAK, score_sentences
 from agent.limits import MOST_ALSO, MOST_RESCORED
 from agent.providers.inference import Models
-from agent.stages.write import also_claims
+from agent.stages.write import also_claims, sideless_passages
+from agent.state import FramingState, RunState
 from tools.budget import Budget, StageLog, budget_scope
+from tools.limits import CLEAR_GRADE, NO_GRADE, WEAK_GRADE
 from tools.models.cache import VectorCache
 from tools.models.encoders import MiniLM
 from tools.models.judges.judge import in_context
@@ -116,3 +119,15 @@ async def test_a_misspelt_question_finds_its_documents_and_a_denial_is_no_repeti
     kept = "The parish should keep the winter warden, because somebody has to look at the ice."
     gone = "The parish should not keep the winter warden, because nobody has to look at the ice."
     assert len(await also(models, (kept,), (gone,), question="Should the parish keep the winter warden?")) == 2
+
+
+@pytest.mark.parametrize(("focus", "listed"), [("", {3}), ("cost", {2, 3})])
+def test_a_weak_verdict_hides_no_passage_from_a_follow_up(focus: str, listed: set[int]) -> None:
+    sides = [side(1, "Yes.", "supports", "p2"), side(2, "No.", "opposes", "p1")]
+    framing = FramingState(form="polar", question="Bells?", alternatives=[], focus=focus)
+    support = {
+        "p1": dict(enumerate((CLEAR_GRADE, WEAK_GRADE, NO_GRADE, NO_GRADE), 1)),
+        "p2": dict.fromkeys(range(1, 5), 0.0),
+    }
+    known = RunState(framing=framing, perspectives=sides, support=support, threshold=0.5, off_question=[4])
+    assert sideless_passages(known) == listed

@@ -240,6 +240,11 @@ def test_a_first_line_of_plain_text_may_be_its_title(tmp_path: Path, text: str, 
         (f"# The ferry: questions and answers\n\n{TEXT}", "FAQ", ""),
         (f"# The ferry\n\nInterview: Ann Lee\n\n{TEXT}", "interview", ""),
         (
+            f"# The ferry\n\nBy Ann Lee, Hill Post, 2 May 2024\n\nShe had received 63 letters since 2023. {TEXT}",
+            "unknown",
+            "2024-05-02",
+        ),
+        (
             "una_m wrote on 3 May 2024, 9:15\n\nI row.\n\nper wrote on 9 May 2024, 9:20\n\nI do not.",
             "forum thread",
             "2024-05",

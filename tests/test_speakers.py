@@ -642,6 +642,8 @@ def test_nobody_wrote_what_several_people_say() -> None:
         ("Letters from Ida Roe of Shelter said no.", ""),
         ("According to nurse Ida Roe, it is late.", "Ida Roe"),
         ("According to official figures Shelter has, it is late.", ""),
+        ("According to the Boat Trust of Hale, St Anne's Lock is late.", "The Boat Trust of Hale"),
+        ("According to the council's leader, Una Roe, it is late.", "Una Roe"),
         ("Mr Roe feared that the lock would close.", "Mr Roe"),
         ("Mr Ida Roe, Mill Farm, said it was late.", "Mr Ida Roe"),
         ("Ida Roe accused the guild of “hiding”.", "Ida Roe"),

@@ -401,10 +401,12 @@ def _on_question(near: NDArray[np.float32], held: float, *, samples: bool) -> bo
 
 
 def sideless_passages(state: RunState) -> set[int]:
-    """Returns the passages that the judge found on the question and for no side."""
+    """Returns the passages that the judge found on the question and for no side. For a follow-up with a focus, such as
+    the cost, a weak verdict is no side: the passage may have the figure that is asked for."""
+    least = CLEAR if state["framing"]["focus"] else state["threshold"]
     support, sides = state.get("support", {}), {p["id"]: p["contrary"] for p in state["perspectives"]}
     against = (s for p, s in state.get("opposition", {}).items() if sides.get(p) not in sides)
-    argued = {i for scores in (*support.values(), *against) for i, s in scores.items() if s >= state["threshold"]}
+    argued = {i for scores in (*support.values(), *against) for i, s in scores.items() if s >= least}
     return {i for scores in support.values() for i in scores} - argued - {*state.get("off_question", [])}
 
 

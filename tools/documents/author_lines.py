@@ -28,7 +28,7 @@ _NEAR, _LONGEST_DESCRIPTION = 3, 160  # blocks of the head; characters of a line
 _MOST_AUTHORS = 6
 _SIGN = re.compile(
     r"(?i)^\W*(?:\d\.? )?abstract\b|^\W*(?:keywords|jel codes?)\b\W|\b(?:working|discussion) paper\b|\bdoi\b|"
-    r"\bcorresponding author|\b(?:received|accepted)\b[^.]{0,40}\b(?:19|20)\d\d"
+    r"\bcorresponding author|(?:^|[;|]) ?(?:received|accepted)\b[^.]{0,40}\b(?:19|20)\d\d"
 )
 _SURNAME = rf"(?:(?i:{source('PARTICLE')}) ){{0,3}}{source('UPPER')}[\w'’-]+"
 _REFERENCE = re.compile(
