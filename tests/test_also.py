@@ -116,3 +116,21 @@ async def test_a_misspelt_question_finds_its_documents_and_a_denial_is_no_repeti
     kept = "The parish should keep the winter warden, because somebody has to look at the ice."
     gone = "The parish should not keep the winter warden, because nobody has to look at the ice."
     assert len(await also(models, (kept,), (gone,), question="Should the parish keep the winter warden?")) == 2
+
+
+async def test_short_opinions_follow_the_reasons_and_their_opposite_is_no_repetition(
+    made: Callable[[Any], Models],
+) -> None:
+    models, question = made(Stances()), "Should the parish keep the winter warden?"
+    reason = "The parish should keep the winter warden, because somebody has to look at the ice."
+    letter = (reason, "Sack the winter warden.", "Keep the winter warden.", "Winter warden to go", "Dear parish,")
+    assert await also(models, letter, question=question) == [reason, "Sack the winter warden."], "two of a person"
+    others = ("Keep the winter warden.",), ("Keep our winter warden.",)
+    found = await also(models, letter, *others, question=question)
+    assert (found[0], *sorted(found[1:])) == (reason, "Keep our winter warden.", "Sack the winter warden.")
+
+
+async def test_short_sentences_do_not_put_documents_on_a_question(made: Callable[[Any], Models]) -> None:
+    models, question = made(Stances()), "Should we sack the night guard?"
+    assert await also(models, ("Sack the winter warden.", "We sacked the guard."), question=question)
+    assert not await also(models, ("Sack the winter warden.", APART, *ON), question=question)

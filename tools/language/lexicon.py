@@ -217,6 +217,13 @@ def finite_verb(words: list[str]) -> int | None:
     return None
 
 
+def is_command(words: list[str]) -> bool:
+    """Whether a sentence begins with a command: 'Keep the ferry', 'Please do not …', 'Scrap our ferry'."""
+    first, *after = words[1:] if bare_word(words[0]) in ("please", "never", "just") else words
+    nounlike = pos_tag(first) == "NN" and bool(after) and bare_word(after[0]) in _DETERMINERS
+    return pos_tag(first) in ("VB", "VBP") or nounlike
+
+
 def lower_first(text: str) -> str:
     """Returns the text with a small first letter unless it begins with a name."""
     return text if not text or is_name(text.split()[0]) else text[0].lower() + text[1:]

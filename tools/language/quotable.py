@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from tools.language.grounding import verbatim
-from tools.language.lexicon import finite_verb
+from tools.language.lexicon import finite_verb, is_command
 from tools.language.reported_speech import INTERVIEWER, is_foil, speaker_of
 from tools.language.sentences import is_no_prose, split_sentences, without_list_mark
 from tools.passages import Passage
@@ -107,16 +107,27 @@ def needs_context(sentence: str) -> bool:
 
 def is_prose(sentence: str) -> bool:
     """Whether brackets and quotation marks are balanced, and the words form a sentence instead of a list."""
-    pairs = all(sentence.count(a) == sentence.count(b) for a, b in ("()", "[]", "“”"))
-    balanced = pairs and sentence.count('"') % 2 == 0
     # Headings, lists of names and tables have too many capitals or too few plain words.
     inner = [w for w in sentence.split()[1:] if w[0].isalpha()]
     plain = len(inner) >= _SHORTEST_ALONE - 2 and sum(w[0].isupper() for w in inner) <= 0.4 * len(inner)
     # Longer words are data, broken text or an attack on the page; nearly all names of places are shorter.
-    return balanced and plain and all(len(w) <= _LONGEST_WORD for w in sentence.split())
+    return _is_balanced(sentence) and plain and all(len(w) <= _LONGEST_WORD for w in sentence.split())
+
+
+def _is_balanced(sentence: str) -> bool:
+    pairs = all(sentence.count(a) == sentence.count(b) for a, b in ("()", "[]", "“”"))
+    return pairs and sentence.count('"') % 2 == 0
 
 
 SHORTEST_QUOTE, LONGEST_QUOTE, LONGEST_PAIR = 6, 60, 75  # words: least and most of one sentence, most of two
+_SHORTEST_STATEMENT = 3  # words, such as 'Keep the crane.'
+_NOUNLIKE_VERB = re.compile(r"^(?:I|We) (?!\W)|.\s(?:costs?|needs?|helps?|hurts?|harms?|works?|matters?|benefits?)\s")
+_NO_STATEMENT = re.compile(r"^(?:why|what|how|who|when|where)\b|[?:;,…][\"'”’)]*$|:\s", re.IGNORECASE)
+_REFERS = re.compile(
+    r"\b(?:its?|they|them|their|he|she|him|his|her|this|these|those|that|which|who|whose|there|so|such|both|first|"
+    r"second|third|fourth|too[.!])(?!\w)",
+    re.IGNORECASE,
+)
 
 # Connectives without a meaning of their own. 'otherwise', 'nor', 'but for', 'so far' and 'yet to' have a meaning.
 _CONNECTIVE = re.compile(
@@ -168,6 +179,32 @@ def quotable_parts(passage: Passage) -> list[QuotablePart]:
             found.append(unit)
         before = position
     return found
+
+
+def short_statements(passage: Passage) -> list[QuotablePart]:
+    """Returns the parts that `quotable_parts` refuses for their form, but that say something alone: 'Keep the crane.',
+    and 'I would keep the crane' without a full stop, as a person's whole turn or a table's row."""
+    prose = passage.form == "prose" and not _ASKS.search(passage.speaker)
+    sentences = split_sentences(passage.text) if prose else []
+    told = {i for part in quotable_parts(passage) for i in part.positions}
+    own = bool(passage.speaker or passage.file)
+    casual = own and (len(sentences) == 1 or not any(map(_ENDS.search, sentences)))
+    found: list[QuotablePart] = []
+    for i, (sentence, after) in enumerate(zip(sentences, [*sentences[1:], ""], strict=False)):
+        text = without_list_mark(sentence)
+        if i not in told and _states(text, casual) and not is_foil(text, after, passage.text):
+            found.append(QuotablePart(passage, text, with_bracketed_capital(text), (i,)))
+    return found
+
+
+def _states(text: str, casual: bool) -> bool:
+    words, ended = text.split(), _ENDS.search(text) and _OPENS.match(text)
+    if not _SHORTEST_STATEMENT <= len(words) <= (LONGEST_QUOTE if casual else SHORTEST_QUOTE - 1 if ended else 0):
+        return False
+    if text.isupper() or not _is_balanced(text) or _FURNITURE.search(text) or _NO_STATEMENT.search(text):
+        return False
+    refers = needs_context(text) or (len(words) <= _SHORTEST_ALONE and _REFERS.search(text))
+    return not refers and bool(finite_verb(words) is not None or is_command(words) or _NOUNLIKE_VERB.search(text))
 
 
 def _quotable_part(passage: Passage, sentences: list[str], position: int, before: int) -> QuotablePart | None:
