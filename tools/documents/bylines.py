@@ -59,6 +59,12 @@ _SITE = re.compile(r"(?:https?://)?((?:[\w-]+\.)+[a-z]{2,})/?")
 _PLACE = re.compile(r"\W*(?:[A-Z][\w'’-]+ ){0,3}[A-Z][\w'’-]+,? ")
 _LETTER = re.compile(r"(?i)\b(?:open )?letter\b")
 _SALUTED = re.compile(r"(?i)dear \w")
+_LABEL = re.compile(
+    r"(?i)(?:press|news|media) (?:release|statement)|(?:for )?immediate release|opinion|editorial|comment(?:ary)?"
+)
+_SENT_BY = re.compile(r"(?i)(?:an? |the )?(?:note|memo(?:randum)?|letter|message|statement|remarks) (?:from|by)\b")
+_BESIDE_TITLE = re.compile(r"(?i)\W*(?:embargo|dear\b|(?:to|cc|present|contacts?|e-?mail|phone|tel)\b[^:]{0,9}:)")
+_LONGEST_TITLE = 14  # words
 _POSTED = re.compile(rf"(?i)\b(?:wrote|posted|commented|replied|said)\b[,:]?(?: on| at)? .{{0,12}}?{WRITTEN_DATE}")
 _WRITTEN = re.compile(rf"(?i){WRITTEN_DATE}")
 _LEAST_POSTS = 2
@@ -273,6 +279,30 @@ def _kind_with_body(block: Block) -> str:
 def is_byline(line: str) -> bool:
     """Whether a line of the head names an author, a date or a publisher."""
     return any(read_byline([Block(line.replace("*", ""))]).values())
+
+
+def is_head_line(line: str) -> bool:
+    """Whether a line names only the document's kind, newspaper or writer: 'PRESS RELEASE – 6 June 2026', 'THE HILL
+    HERALD', 'Note from Una Roe, 3 May 2024'. A title may follow."""
+    parts = head_parts(line) or [line.strip(" *_:")]
+    sent = "" in parts and any(_SENT_BY.match(part) or is_surely_person(part) for part in parts)
+    told = [part for part in parts if part]
+    return sent or (bool(told) and all(_LABEL.fullmatch(part.rstrip(":")) or _is_paper(part) for part in told))
+
+
+def _is_paper(name: str) -> bool:
+    named = name.isupper() or name.startswith("The ")
+    return bool(named and pattern("PAPER").search(name)) and is_organisation(name)
+
+
+def title_below(blocks: Sequence[Block]) -> int | None:
+    """Returns the position of the title below the head lines, or of a heading that begins the document; None if prose
+    comes first."""
+    beside = (is_head_line(b.text) or is_byline(b.text) or _BESIDE_TITLE.match(b.text) for b in blocks[:_TOP])
+    at = next((i for i, found in enumerate(beside) if not found), len(blocks))
+    text = blocks[at].text if at + 1 < len(blocks) and (at or blocks[0].form == "heading") else "."
+    titled = text[-1] not in ".:;," and not has_sentence(text) and blocks[at].form not in _NO_HEAD
+    return at if titled and len(text.split()) <= _LONGEST_TITLE else None
 
 
 def _publisher(blocks: Sequence[Block]) -> str:

@@ -14,7 +14,16 @@ from textwrap import shorten
 from typing import Any
 
 from tools.dates import date_of_cell
-from tools.documents.bylines import posts_date, properties_byline, read_byline, read_signature, stated_kind
+from tools.documents.author_lines import head_parts
+from tools.documents.bylines import (
+    is_head_line,
+    posts_date,
+    properties_byline,
+    read_byline,
+    read_signature,
+    stated_kind,
+    title_below,
+)
 from tools.documents.speakers import with_speakers
 from tools.errors import SourceError
 from tools.language.sentences import clean_text
@@ -248,16 +257,18 @@ def document_of_blocks(
     told = tuple(replace(b, text=_unlinked(b.text)) if b.form == "heading" else b for b in blocks if b.text.strip())
     heading = next((b.text for b in told if b.form == "heading"), "")
     title = fields.get("title") or (properties or {}).get("title") or heading
-    told = _demote_false_headings(told, str(title))
+    title, told = _below_head_lines(str(title), told)
+    heading = next((b.text for b in told if b.form == "heading"), "")
+    told = _demote_false_headings(told, title)
     ended = [_ENDLESS_WORD.subn(r"\1…", b.text) for b in told]
     taken = tuple(replace(b, text=text) if n else b for b, (text, n) in zip(told, ended, strict=True))
     found = Counter({**(left_out or {}), _ENDLESS_WORDS: sum(n for _, n in ended)})
     written = str(fields.get("author") or "") or read_byline(taken)["author"]
     written = written or properties_byline(properties or {}, taken)["author"]
-    spoken = tuple(with_speakers(taken, found, str(title), written))
+    spoken = tuple(with_speakers(taken, found, title, written))
     if title == heading and all(b.speaker or b.text != heading for b in spoken):  # the heading was a speaker's name
         title = next((b.text for b in spoken if b.form == "heading"), "")
-    values = {**fields, "title": _unlinked(str(title or untitled)), "kind": fields.get("kind") or stated_kind(taken)}
+    values = {**fields, "title": _unlinked(title or untitled), "kind": fields.get("kind") or stated_kind(taken)}
     alone = {} if len({b.speaker for b in spoken} - {""}) < 2 else {"author": ""}  # several speakers: no author
     add_fields(values, "posts", date=posts_date(taken))
     add_fields(values, "byline", **{**read_byline(taken), **alone})
@@ -276,6 +287,17 @@ def _with_editors(blocks: Sequence[Block], publisher: str) -> Iterator[Block]:
     for i, block in enumerate(blocks):
         noted = i < _BLOCKS_ABOVE_LETTER and not block.speaker and _EDITORS_NOTE.search(block.text)
         yield replace(block, speaker=publisher or "The editors") if noted else block
+
+
+def _below_head_lines(title: str, blocks: tuple[Block, ...]) -> tuple[str, tuple[Block, ...]]:
+    """Returns the title and the blocks. If the title is a head line, the line below it is the title, if it can be."""
+    first = title or next((b.text for b in blocks), "")
+    if not is_head_line(first):
+        return title, blocks
+    if (at := title_below(blocks)) is None:
+        return ", ".join(filter(None, head_parts(title))) or title, blocks  # without its day
+    above = (replace(b, form="paragraph", level=0) for b in blocks[:at])
+    return blocks[at].text, (*above, replace(blocks[at], form="heading", level=1), *blocks[at + 1 :])
 
 
 def _demote_false_headings(blocks: Sequence[Block], title: str) -> tuple[Block, ...]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tools.dates import date_of_cell
 from tools.documents.author_lines import thread_title
-from tools.documents.bylines import has_sentence, is_byline, is_dateline, read_byline
+from tools.documents.bylines import has_sentence, is_byline, is_dateline, is_head_line, read_byline
 from tools.documents.document import document_of_blocks, file_title, read_decoded
 from tools.language.lexicon import is_word
 from tools.language.person_names import is_organisation, pattern
@@ -95,7 +95,8 @@ def separate_bylines(text: str) -> str:
     lines = text.split("\n")
     closing = max((i for i, line in enumerate(lines) if pattern("CLOSING").fullmatch(line)), default=len(lines))
     begun = next((i for i, line in enumerate(lines) if has_sentence(line)), len(lines))
-    told = [i for i, line in enumerate(lines[: min(begun, _HEAD)]) if 0 < len(line) <= _WIDEST and is_byline(line)]
+    head = [(i, line) for i, line in enumerate(lines[: min(begun, _HEAD)]) if 0 < len(line) <= _WIDEST]
+    told = [i for i, line in head if is_byline(line) or is_head_line(line)]
     told += [i for i in range(min(told, default=0)) if lines[i + 1][:1].isupper()]  # also the title and subtitle above
     names = (i for i, line in enumerate(lines[closing:], closing) if len(line) <= _WIDEST)
     apart = {*told, *(names if len(lines) - closing < _HEAD else ())}
