@@ -130,7 +130,10 @@ async def test_short_opinions_follow_the_reasons_and_their_opposite_is_no_repeti
     assert (found[0], *sorted(found[1:])) == (reason, "Keep our winter warden.", "Sack the winter warden.")
 
 
-async def test_short_sentences_do_not_put_documents_on_a_question(made: Callable[[Any], Models]) -> None:
-    models, question = made(Stances()), "Should we sack the night guard?"
-    assert await also(models, ("Sack the winter warden.", "We sacked the guard."), question=question)
-    assert not await also(models, ("Sack the winter warden.", APART, *ON), question=question)
+async def test_short_sentences_must_be_nearer_to_put_documents_on_a_question(made: Callable[[Any], Models]) -> None:
+    models, said = made(Stances()), ("Sack the winter warden.", "The winter warden is kind.")
+    assert await also(models, said, question="Should the winter warden be sacked?")
+    assert await also(models, (*said, APART), question="Should the winter warden be sacked?")
+    for other in ("Should we sack the night guard?", "Is the prison warden kind?"):
+        assert not await also(models, said, question=other)
+        assert not await also(models, (*said, APART, *ON), question=other)

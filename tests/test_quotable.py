@@ -137,7 +137,7 @@ def test_a_short_sentence_may_say_something_alone(text: str, stated: list[str]) 
 
 
 def test_a_turn_or_a_row_needs_no_full_stop() -> None:
-    text = "i would keep the barge where the rowers can see it"
+    text = "i would keep the barge where the rowers can read the name"
     for speaker, key, stated in (("vell7", "", True), ("", "replies.csv#d", True), ("", "", False)):
         parts = short_statements(Passage(1, "d", "c", text, speaker=speaker, key=key))
         assert [(p.text, p.shown, p.clear) for p in parts] == [(text, f"[I]{text[1:]}", True)] * stated

@@ -364,9 +364,9 @@ async def also_claims(
     question = respelled(with_focus(searched, typed), " ".join(part.text for part in parts))
     vectors, known = await part_vectors(models, parts), await models.encode([question, *quoted])
     near, (shared, _) = vectors @ known[0], _shared_words(question, parts)
-    telling = full if len(full) >= limits.NEAREST_SENTENCES else parts  # a short sentence is near many questions
-    held, samples = _shared_words(question, telling)[1], all(passage.collection == SAMPLES for passage in passages)
-    if not _on_question(near[: len(telling)], held, samples=samples):
+    held, samples = _shared_words(question, full)[1], all(passage.collection == SAMPLES for passage in passages)
+    known_by_full = bool(full) and _on_question(near[: len(full)], held, samples=samples)
+    if not known_by_full and near[len(full) :].max(initial=0.0) < limits.SHORT_ON_QUESTION:
         return []
     fit = near + _BY_PASSAGE * best_of_passage(parts, near) + _BY_WORDS * shared
     fit[len(full) :] -= fit.max()  # a reason stands before a bare opinion

@@ -60,7 +60,7 @@ _PLACE = re.compile(r"\W*(?:[A-Z][\w'’-]+ ){0,3}[A-Z][\w'’-]+,? ")
 _LETTER = re.compile(r"(?i)\b(?:open )?letter\b")
 _SALUTED = re.compile(r"(?i)dear \w")
 _LABEL = re.compile(
-    r"(?i)(?:press|news|media) (?:release|statement)|(?:for )?immediate release|opinion|editorial|comment(?:ary)?"
+    r"(?i)(?:(?:press|news|media) (?:release|statement)|(?:for )?immediate release|opinion|editorial|comment(?:ary)?):?"
 )
 _SENT_BY = re.compile(r"(?i)(?:an? |the )?(?:note|memo(?:randum)?|letter|message|statement|remarks) (?:from|by)\b")
 _BESIDE_TITLE = re.compile(r"(?i)\W*(?:embargo|dear\b|(?:to|cc|present|contacts?|e-?mail|phone|tel)\b[^:]{0,9}:)")
@@ -286,23 +286,24 @@ def is_head_line(line: str) -> bool:
     HERALD', 'Note from Una Roe, 3 May 2024'. A title may follow."""
     parts = head_parts(line) or [line.strip(" *_:")]
     sent = "" in parts and any(_SENT_BY.match(part) or is_surely_person(part) for part in parts)
+    capital = [part for part in parts if part.isupper() or part.startswith("The ")]
+    papers = [part for part in capital if pattern("PAPER").search(part) and is_organisation(part)]
     told = [part for part in parts if part]
-    return sent or (bool(told) and all(_LABEL.fullmatch(part.rstrip(":")) or _is_paper(part) for part in told))
+    return sent or (bool(told) and all(part in papers or _LABEL.fullmatch(part) for part in told))
 
 
-def _is_paper(name: str) -> bool:
-    named = name.isupper() or name.startswith("The ")
-    return bool(named and pattern("PAPER").search(name)) and is_organisation(name)
-
-
-def title_below(blocks: Sequence[Block]) -> int | None:
-    """Returns the position of the title below the head lines, or of a heading that begins the document; None if prose
-    comes first."""
-    beside = (is_head_line(b.text) or is_byline(b.text) or _BESIDE_TITLE.match(b.text) for b in blocks[:_TOP])
-    at = next((i for i, found in enumerate(beside) if not found), len(blocks))
+def with_title(title: str, blocks: tuple[Block, ...]) -> tuple[str, tuple[Block, ...]]:
+    """Returns the title and the blocks. If the title, or the first block of an untitled document, is a head line, the
+    line below the head is the title, as a heading. If prose follows the head, the title loses its day."""
+    if not is_head_line(title or "".join(b.text for b in blocks[:1])):
+        return title, blocks
+    head = takewhile(lambda b: is_head_line(b.text) or is_byline(b.text) or _BESIDE_TITLE.match(b.text), blocks)
+    at = len(list(head))
     text = blocks[at].text if at + 1 < len(blocks) and (at or blocks[0].form == "heading") else "."
-    titled = text[-1] not in ".:;," and not has_sentence(text) and blocks[at].form not in _NO_HEAD
-    return at if titled and len(text.split()) <= _LONGEST_TITLE else None
+    if text[-1] in ".:;," or has_sentence(text) or blocks[at].form in _NO_HEAD or len(text.split()) > _LONGEST_TITLE:
+        return ", ".join(filter(None, head_parts(title))) or title, blocks
+    above = (replace(b, form="paragraph", level=0) for b in blocks[:at])
+    return text, (*above, replace(blocks[at], form="heading", level=1), *blocks[at + 1 :])
 
 
 def _publisher(blocks: Sequence[Block]) -> str:

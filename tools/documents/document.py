@@ -14,16 +14,7 @@ from textwrap import shorten
 from typing import Any
 
 from tools.dates import date_of_cell
-from tools.documents.author_lines import head_parts
-from tools.documents.bylines import (
-    is_head_line,
-    posts_date,
-    properties_byline,
-    read_byline,
-    read_signature,
-    stated_kind,
-    title_below,
-)
+from tools.documents.bylines import posts_date, properties_byline, read_byline, read_signature, stated_kind, with_title
 from tools.documents.speakers import with_speakers
 from tools.errors import SourceError
 from tools.language.sentences import clean_text
@@ -257,7 +248,7 @@ def document_of_blocks(
     told = tuple(replace(b, text=_unlinked(b.text)) if b.form == "heading" else b for b in blocks if b.text.strip())
     heading = next((b.text for b in told if b.form == "heading"), "")
     title = fields.get("title") or (properties or {}).get("title") or heading
-    title, told = _below_head_lines(str(title), told)
+    title, told = with_title(str(title), told)
     heading = next((b.text for b in told if b.form == "heading"), "")
     told = _demote_false_headings(told, title)
     ended = [_ENDLESS_WORD.subn(r"\1…", b.text) for b in told]
@@ -287,17 +278,6 @@ def _with_editors(blocks: Sequence[Block], publisher: str) -> Iterator[Block]:
     for i, block in enumerate(blocks):
         noted = i < _BLOCKS_ABOVE_LETTER and not block.speaker and _EDITORS_NOTE.search(block.text)
         yield replace(block, speaker=publisher or "The editors") if noted else block
-
-
-def _below_head_lines(title: str, blocks: tuple[Block, ...]) -> tuple[str, tuple[Block, ...]]:
-    """Returns the title and the blocks. If the title is a head line, the line below it is the title, if it can be."""
-    first = title or next((b.text for b in blocks), "")
-    if not is_head_line(first):
-        return title, blocks
-    if (at := title_below(blocks)) is None:
-        return ", ".join(filter(None, head_parts(title))) or title, blocks  # without its day
-    above = (replace(b, form="paragraph", level=0) for b in blocks[:at])
-    return blocks[at].text, (*above, replace(blocks[at], form="heading", level=1), *blocks[at + 1 :])
 
 
 def _demote_false_headings(blocks: Sequence[Block], title: str) -> tuple[Block, ...]:

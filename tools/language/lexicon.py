@@ -5,7 +5,7 @@ path, because importing `textblob` takes a second."""
 import re
 from collections import Counter
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, reduce
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -150,19 +150,12 @@ def respelled(question: str, text: str) -> str:
 
 def _is_slip(word: str, other: str) -> bool:
     """Whether a word sounds like the other, lacks one of its letters, or swaps two neighbours: 'nite', 'nigt', 'ngiht'
-    for 'night'. Another letter makes another word: 'vape' is no 'vane'. A name or a plural is no slip."""
-    if _sound(word) == _sound(other):
-        return True
+    for 'night'. Another letter makes another word: 'vape' is no 'vane'. A name or a plural only sounds like a word."""
+    heard, meant = (reduce(lambda text, by: re.sub(by[0], by[1], text), _SOUNDS, text) for text in (word, other))
     at = next((i for i, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), len(word))
     swapped = word[:at] + word[at : at + 2][::-1] + word[at + 2 :]
     slip = other in (swapped, word[:at] + other[at : at + 1] + word[at:])
-    return slip and not is_word(word.removesuffix("s").title())
-
-
-def _sound(word: str) -> str:
-    for spelling, sound in _SOUNDS:
-        word = re.sub(spelling, sound, word)
-    return word
+    return heard == meant or (slip and not is_word(word.removesuffix("s").title()))
 
 
 _LETTERS = re.compile(r"[^\W\d_]+")
@@ -215,13 +208,6 @@ def finite_verb(words: list[str]) -> int | None:
         if tag in ("VBZ", "VBD", "VBP", "MD") or (tag == "VB" and pos_tag(words[i - 1]) in ("NNS", "PRP", "NNPS")):
             return i
     return None
-
-
-def is_command(words: list[str]) -> bool:
-    """Whether a sentence begins with a command: 'Keep the ferry', 'Please do not …', 'Scrap our ferry'."""
-    first, *after = words[1:] if bare_word(words[0]) in ("please", "never", "just") else words
-    nounlike = pos_tag(first) == "NN" and bool(after) and bare_word(after[0]) in _DETERMINERS
-    return pos_tag(first) in ("VB", "VBP") or nounlike
 
 
 def lower_first(text: str) -> str:

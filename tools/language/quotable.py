@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from tools.language.grounding import verbatim
-from tools.language.lexicon import finite_verb, is_command
+from tools.language.lexicon import bare_word, finite_verb, pos_tag
 from tools.language.reported_speech import INTERVIEWER, is_foil, speaker_of
 from tools.language.sentences import is_no_prose, split_sentences, without_list_mark
 from tools.passages import Passage
@@ -107,25 +107,21 @@ def needs_context(sentence: str) -> bool:
 
 def is_prose(sentence: str) -> bool:
     """Whether brackets and quotation marks are balanced, and the words form a sentence instead of a list."""
+    pairs = all(sentence.count(a) == sentence.count(b) for a, b in ("()", "[]", "“”"))
+    balanced = pairs and sentence.count('"') % 2 == 0
     # Headings, lists of names and tables have too many capitals or too few plain words.
     inner = [w for w in sentence.split()[1:] if w[0].isalpha()]
     plain = len(inner) >= _SHORTEST_ALONE - 2 and sum(w[0].isupper() for w in inner) <= 0.4 * len(inner)
     # Longer words are data, broken text or an attack on the page; nearly all names of places are shorter.
-    return _is_balanced(sentence) and plain and all(len(w) <= _LONGEST_WORD for w in sentence.split())
-
-
-def _is_balanced(sentence: str) -> bool:
-    pairs = all(sentence.count(a) == sentence.count(b) for a, b in ("()", "[]", "“”"))
-    return pairs and sentence.count('"') % 2 == 0
+    return balanced and plain and all(len(w) <= _LONGEST_WORD for w in sentence.split())
 
 
 SHORTEST_QUOTE, LONGEST_QUOTE, LONGEST_PAIR = 6, 60, 75  # words: least and most of one sentence, most of two
 _SHORTEST_STATEMENT = 3  # words, such as 'Keep the crane.'
-_NOUNLIKE_VERB = re.compile(r"^(?:I|We) (?!\W)|.\s(?:costs?|needs?|helps?|hurts?|harms?|works?|matters?|benefits?)\s")
-_NO_STATEMENT = re.compile(r"^(?:why|what|how|who|when|where)\b|[?:;,…][\"'”’)]*$|:\s", re.IGNORECASE)
-_REFERS = re.compile(
-    r"\b(?:its?|they|them|their|he|she|him|his|her|this|these|those|that|which|who|whose|there|so|such|both|first|"
-    r"second|third|fourth|too[.!])(?!\w)",
+_VERB_LIKE_NOUN = re.compile(r"^(?:I|We|Never) \w|.\s(?:costs?|needs?|helps?|hurts?|harms?|works?|matters?)\s")
+_NO_STATEMENT = re.compile(  # marks of a heading, a question or a part; words that refer to another sentence
+    r"^(?:why|what|how|who|when|where)\b|[?:;,…]$|:\s|[\"“”()\[\]]|\b(?:its?|they|them|their|he|she|him|his|her|this|"
+    r"these|those|that|which|who|whose|there|so|such|both|first|second|third|fourth|too[.!])(?!\w)",
     re.IGNORECASE,
 )
 
@@ -187,24 +183,23 @@ def short_statements(passage: Passage) -> list[QuotablePart]:
     prose = passage.form == "prose" and not _ASKS.search(passage.speaker)
     sentences = split_sentences(passage.text) if prose else []
     told = {i for part in quotable_parts(passage) for i in part.positions}
-    own = bool(passage.speaker or passage.file)
+    own = bool(passage.speaker) or "#" in passage.key  # of a row
     casual = own and (len(sentences) == 1 or not any(map(_ENDS.search, sentences)))
-    found: list[QuotablePart] = []
-    for i, (sentence, after) in enumerate(zip(sentences, [*sentences[1:], ""], strict=False)):
-        text = without_list_mark(sentence)
-        if i not in told and _states(text, casual) and not is_foil(text, after, passage.text):
-            found.append(QuotablePart(passage, text, with_bracketed_capital(text), (i,)))
-    return found
+    new = [(i, without_list_mark(text)) for i, text in enumerate(sentences) if i not in told]
+    stated = [(i, text) for i, text in new if _states(text, casual)]
+    fair = [(i, t) for i, t in stated if not is_foil(t, "".join(sentences[i + 1 : i + 2]), passage.text)]
+    return [QuotablePart(passage, text, with_bracketed_capital(text), (i,)) for i, text in fair]
 
 
 def _states(text: str, casual: bool) -> bool:
     words, ended = text.split(), _ENDS.search(text) and _OPENS.match(text)
-    if not _SHORTEST_STATEMENT <= len(words) <= (LONGEST_QUOTE if casual else SHORTEST_QUOTE - 1 if ended else 0):
+    longest = LONGEST_QUOTE if casual else SHORTEST_QUOTE - 1 if ended else 0
+    refused = text.isupper() or _FURNITURE.search(text) or _NO_STATEMENT.search(text) or needs_context(text)
+    if refused or not _SHORTEST_STATEMENT <= len(words) <= longest or max(map(len, words)) > _LONGEST_WORD:
         return False
-    if text.isupper() or not _is_balanced(text) or _FURNITURE.search(text) or _NO_STATEMENT.search(text):
-        return False
-    refers = needs_context(text) or (len(words) <= _SHORTEST_ALONE and _REFERS.search(text))
-    return not refers and bool(finite_verb(words) is not None or is_command(words) or _NOUNLIKE_VERB.search(text))
+    tag = pos_tag(words[0])
+    command = tag in ("VB", "VBP") or (tag == "NN" and bare_word(words[1]) in ("the", "our", "a", "all"))
+    return command or finite_verb(words) is not None or bool(_VERB_LIKE_NOUN.search(text))
 
 
 def _quotable_part(passage: Passage, sentences: list[str], position: int, before: int) -> QuotablePart | None:
