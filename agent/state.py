@@ -163,8 +163,9 @@ class Claim(TypedDict):
     evidence: for a written claim, the words of each cited passage that say it; set by `verify`. shown: the text with
     changes in square brackets; empty or missing without changes. objection: the claim argues against its perspective.
     reason: a word or two that name the reason. answers: the text of the opposing claim that the claim answers; set by
-    `verify`. local: a written claim in the question's language, which the answer shows; `text` is then the same claim
-    in English.
+    `verify`. speakers: for a written claim, who says it in each passage, as the model names them; `verify` keeps a name
+    only if the passage's document has its words. local: a written claim in the question's language, which the answer
+    shows; `text` is then the same claim in English.
     """
 
     perspective: str
@@ -178,6 +179,7 @@ class Claim(TypedDict):
     objection: NotRequired[bool]
     reason: NotRequired[str]
     answers: NotRequired[str]
+    speakers: NotRequired[dict[int, str]]
     local: NotRequired[str]
 
 

@@ -6,6 +6,8 @@ import pytest
 from office_files import one, paragraph, word
 
 from tools.documents.bylines import read_byline, stated_kind
+from tools.documents.passage_cutting import cut_document
+from tools.language.reported_speech import UNNAMED
 from tools.passages import Block
 
 LINKED = (
@@ -96,6 +98,57 @@ def test_publishers_and_signers(tmp_path: Path, text: str, author: str, publishe
         assert "Ferries" in found.title or name == "a.md" or found.title == "Minutes of 3 May 2024"
 
 
+OURS = "We have let the ferry drift into its last summer, and I think that nobody has asked the islanders about that."
+
+
+@pytest.mark.parametrize(
+    ("text", "author", "publisher", "date"),
+    [
+        (
+            f"# Ferries\n\n**Ann Lee & Bo Lind**\n*Hill Policy Centre*\n\nMay 2024\n\n{OURS}",
+            "Ann Lee, Bo Lind",
+            1,
+            "2024-05",
+        ),
+        (f"# Ferries\n\nPrepared by the Hill Institute\nAnn Lee and Bo Lind\n\n{OURS}", "Ann Lee, Bo Lind", 1, ""),
+        (
+            f"Hill Courier    Friday 3 May 2024\n\nANN LEE\nThe Friday column\n\n{OURS}\n\nGo.",
+            "Ann Lee",
+            1,
+            "2024-05-03",
+        ),
+        (f"THE HILL COURIER\nFriday, May 3, 2024    Page 4\n\n{OURS}", "", 1, "2024-05-03"),
+        (f"# HILL FM 96.2\n\nAs broadcast Friday 3 May 2024\n\n{OURS}", "", 1, "2024-05-03"),
+        (f"Hill Journal of Ferry Studies, vol. 3 (2), pp. 8–9\n\n# Ferries\n\n{OURS}", "", 1, ""),
+        (f"No. 88 Summer 2024\n\nHill Club, 3 May 2024\n\n{OURS}", "", 1, "2024-05-03"),
+        (f"---\npublication: Hill Weekly\n---\n{OURS}", "", 1, ""),
+        (f"# Ferries\n\nPosted by Gwenna on May 3rd, 2024 in *Boats*\n\n{OURS}", "Gwenna", 0, "2024-05-03"),
+        (f"# Hill Life\n\n## Ferries\n\nPosted by Gwenna on 3 May 2024\n\n{OURS}", "Gwenna", 1, "2024-05-03"),
+        (f"# Remarks to the board\n\n{OURS}\n\nAnn Lee\nHead Keeper, Hill Fishery", "Ann Lee", 0, ""),
+        # In doubt
+        (f"# Ferries\n\nKelby Harbour\nHill Parish Council\n\n{OURS}", "", 1, ""),
+        (f"# Ferries\n\nAnn Lee\nChair\n\n{OURS}\n\nLee rows. She waits.\n\nGo.", "", 0, ""),
+        (f"# Ferries\n\nAnn Lee\nChair\n\n{TEXT}\n\nGo.", "", 0, ""),
+        (f"# Remarks to the board\n\n{OURS}\n\nMedia contact\nAnn Lee", "", 0, ""),
+        (f"# Ferries\n\nWritten by Staff on 3 May 2024\n\n{OURS}", "", 0, "2024-05-03"),
+    ],
+)
+def test_authors_and_publishers_without_by(tmp_path: Path, text: str, author: str, publisher: int, date: str) -> None:
+    (tmp_path / "a.md").write_text(text)
+    found = one(tmp_path / "a.md")
+    assert (found.author, found.date) == (author, date)
+    assert bool(publisher) == ("hill" in found.publisher.lower()), found.publisher
+
+
+def test_a_blogs_author_wrote_the_post_and_others_its_comments(tmp_path: Path) -> None:
+    posted = f"# Hill Life\n\n## Ferries\n\nPosted by Gwenna on 3 May 2024\n\n{OURS}\n\n**2 comments**"
+    said = "**Ann L.** says:\n3 May 2024 at 10:12 am\nI row.\n\n**Anonymous** says:\n4 May 2024 at 9:00 am\nI do not."
+    (tmp_path / "a.md").write_text(f"{posted}\n\n{said}")
+    found = one(tmp_path / "a.md")
+    assert (found.author, found.date, found.kind) == ("Gwenna", "2024-05-03", "unknown")
+    assert [b.speaker for b in found.blocks if "row" in b.text or "not." in b.text] == ["Ann L.", UNNAMED]
+
+
 @pytest.mark.parametrize("place", ["San Remo", "Upper Marsh"])
 def test_a_letter_ends_with_its_place_and_day(tmp_path: Path, place: str) -> None:
     (tmp_path / "a.txt").write_text(f"Sir,\n\n{TEXT}\n\nYours faithfully,\n\nAnn Lee\n{place}, 9 May 2025\n")
@@ -168,6 +221,7 @@ def test_pages(tmp_path: Path, head: str, body: str, author: str, date: str) -> 
         (f"{TEXT}\n\nMore.", "a b"),
         (f"Dear Sir,\n\n{TEXT}", "a b"),
         (f"3 May 2024\n\n{TEXT}", "a b"),
+        (f"Hill Courier    Friday 3 May 2024\n\nThe ferry\n\n{TEXT}", "The ferry"),
         (f"Hill Farm, 3 May 2024\n\nOpen letter to the board\n\n{TEXT}", "Open letter to the board"),
         (f"Hill Farm, 3 May 2024\n\n{TEXT}", "a b"),
         (f"Minutes of the meeting held on 3 May 2024\n\n{TEXT}", "Minutes of the meeting held on 3 May 2024"),
@@ -214,7 +268,7 @@ def test_a_document_tells_its_kind_and_a_thread_the_month_of_its_posts(
         ("Note from the miller, Ode Fenn, 4 May 2026\n\nMill to grind again", "Mill to grind again"),
         # Nothing below is a title.
         ("Note from the miller, Ode Fenn, 4 May 2026", "Note from the miller, Ode Fenn"),
-        ("PRESS RELEASE", "PRESS RELEASE"),
+        ("PRESS RELEASE", "a b"),
         ("THE VELLBY HERALD", "THE VELLBY HERALD"),
         ("MILL LANE\n\nA short history", "MILL LANE"),
     ],
@@ -223,6 +277,14 @@ def test_a_head_line_is_no_title_if_a_title_follows(tmp_path: Path, head: str, t
     prose = "The mill will grind again this year. The miller has a new stone."
     (tmp_path / "a_b.txt").write_text(f"{head}\n\n{prose}")
     assert one(tmp_path / "a_b.txt").title == title
+
+
+def test_a_head_line_above_a_title_or_without_its_day_still_says_who_speaks(tmp_path: Path) -> None:
+    prose = "I have ground since spring. The stone is new."
+    for title, named in (("\n\nMill to grind again", "Mill to grind again"), ("", "Note from the miller, Ines Pell")):
+        (tmp_path / "a.txt").write_text(f"Note from the miller, Ines Pell, 4 May 2026{title}\n\n{prose}")
+        [passage] = cut_document(found := one(tmp_path / "a.txt"))
+        assert (found.title, passage.text, passage.speaker, passage.section) == (named, prose, "Ines Pell", "")
 
 
 def test_a_heading_that_is_a_head_line_is_no_title_if_a_title_follows(tmp_path: Path) -> None:

@@ -267,3 +267,11 @@ def test_a_row_of_joined_columns_answers_a_question_of_fact_by_its_day() -> None
     assert [part.text for part in parts] == [text, text]
     first, second = words_held("How many boats were at Gull Quay on 2 March?", parts)
     assert second > first
+
+
+@pytest.mark.parametrize("name", ["Anon", "anonymous", "prefer not to say", "I'd rather not give it", "n/a", "-"])
+def test_who_gives_no_name_is_nobody(tmp_path: Path, name: str) -> None:
+    path = made(
+        tmp_path, "a.csv", table([["Ref", "Your name", "Comment"], [1, "Ann Lee", LONG[0]], [2, name, LONG[1]]])
+    )
+    assert [d.author for d in read_file(path, "a.csv") if isinstance(d, SourceDocument)] == ["Ann Lee", ""]

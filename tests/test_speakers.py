@@ -372,10 +372,18 @@ def test_each_post_has_its_writer(line: str, tmp_path: Path) -> None:
         ("Quill thought that the lock leaks.", "Mr Peter Quill"),
         ("PM set out the plan. He said that the lock leaks.", "probably Ada Marr (PM)"),
         ("Residents thought that the lock leaks.", "probably Residents"),
+        ("Motion (PM, seconded PQ): That the lock be shut. She said that it leaks.", "Ada Marr (PM)"),
+        ("Quill said that it is late. A tenant of Mill Lane asked who pays.", ""),
+        ("Quill said that it is late. Members of the public asked who pays.", ""),
+        ("The clerk advised that the lock leaks.", "Ida Roe (the clerk)"),
+        ("The Chair spoke. The clerk explained that the lock leaks.", "Ida Roe (the clerk)"),
+        ("PM doubted that the lock leaks.", "Ada Marr (PM)"),
+        ("PM was not convinced that the lock leaks.", "Ada Marr (PM)"),
+        ('Moved by Mr Quill, seconded by Ada Marr:\n\n"That the lock be shut."', "Mr Quill"),
     ],
 )
 def test_minutes_name_those_present_by_surname(sentence: str, who: str, tmp_path: Path) -> None:
-    head = "# Minutes\n\nPresent: Mr Peter Quill, Ada Marr (PM)\n\n## Lock"
+    head = "# Minutes\n\nPresent: Mr Peter Quill, Ada Marr (PM)\n\nClerk: Ida Roe\n\n## Lock"
     assert read(tmp_path, "a.md", f"{head}\n\n{sentence}\n").blocks[-1].speaker == who
 
 
@@ -486,6 +494,12 @@ def test_what_a_chat_program_writes_is_counted_and_tags_are_no_headings(tmp_path
 )
 def test_what_only_looks_like_speech_has_no_speaker(text: str) -> None:
     assert {b.speaker for b in text_document(text, "a.txt").blocks} == {""}
+
+
+def test_a_note_in_a_newsletter_is_the_writers_in_its_heading() -> None:
+    first = "NOTE FROM THE HARBOUR MASTER, INES PELL, 3 May 2024\n\nI measured the bar. It is shallow."
+    text = f"{first}\n\nFROM THE COMMITTEE\n\nWe have no view. Come on Friday."
+    assert [b.speaker for b in text_document(text, "a.txt").blocks] == ["", "Ines Pell", "", ""]
 
 
 def test_blocks_that_have_a_speaker_stay_and_many_names_take_no_time() -> None:
@@ -659,6 +673,11 @@ def test_nobody_wrote_what_several_people_say() -> None:
             )
         ),
         ("The lock is not, as the ministry claims, a bargain.", ""),
+        ("Ida in Upper Mill says it is late.", "Ida"),
+        ("Inspector Ida Roe of the coast police said that it is late.", "Inspector Ida Roe"),
+        ("And Ida from Upper Mill has texted to say that it is late.", "Ida"),
+        ("Treasurer of the Mill Club, Ida Roe, opened the lock and said it was late.", "Ida Roe"),
+        ("Treasurer of the Mill Club, Ida Roe, welcomed the plan.", "Ida Roe"),
         *(
             (claim, "")
             for claim in ("A fine says that the harm was slight.", "The law warns them.", "She says nothing.")
@@ -718,6 +737,45 @@ def test_a_numbered_post_that_quotes_another_has_its_own_writer() -> None:
     texts = [*posts, "I swim there daily.", "You do not.", "#3 · ida_6 · 3 Apr 2024, 09:50", "I do."]
     found = with_speakers([Block(t, "heading" if t[0] == "#" else "paragraph") for t in texts], Counter())
     assert [b.speaker for b in found] == ["ida_6", "ida_6", "old_per", "ida_6"]
+
+
+@pytest.mark.parametrize(
+    "who", ["Guest", "Deleted user", "[deleted]", "Anonymous", "Guest_17", "the mill on our hill road"]
+)
+@pytest.mark.parametrize(
+    "head", ["#{n} {who}\n\nPosted: 3 May 2025, 08:1{n}\n\n", "Post {n} | {who} | 3 May 2025, 08:1{n}\n"]
+)
+def test_a_post_without_a_writer_s_name_is_nobody_s(head: str, who: str, tmp_path: Path) -> None:
+    posts = [
+        ("una_b", "I row every day."),
+        (who, "You take the ferry."),
+        ("Capt. Roe", "We all do."),
+        ("una_b", "I see."),
+    ]
+    text = "Mill Forum > Ferry\n\n" + "\n\n".join(
+        head.format(n=n, who=w) + said for n, (w, said) in enumerate(posts, 1)
+    )
+    blocks = [b for b in read(tmp_path, "a.txt", text).blocks if b.text in [said for _, said in posts]]
+    assert [b.speaker for b in blocks] == ["una_b", "", "Capt. Roe", "una_b"]
+
+
+def test_a_telephone_number_is_nobody(tmp_path: Path) -> None:
+    text = "".join(
+        f"3/5/25, 7:0{n} PM - {who}: I row on day {n}.\n"
+        for n, who in enumerate(("Una", "+44 7700 900123", "Per", "+1 (555) 010-0123", "Una"))
+    )
+    speakers = [b.speaker for b in read(tmp_path, "a.txt", text).blocks]
+    assert speakers == ["Una", "", "Per", "", "Una"]
+    assert with_speakers([Block("I row.", speaker="Guest")], Counter(), author="Una Roe")[0].speaker == UNNAMED
+
+
+def test_the_head_of_a_podcast_names_the_guest(tmp_path: Path) -> None:
+    turns = "\n\n".join(f"Q: Who rows on day {n}?\n\nA: I row on day {n}." for n in range(3))
+    text = f"The Mill Podcast\n\nGuest: Dr Una Marsh, rower\nInterviewer: Per Roe\n\n{turns}\n"
+    assert [b.speaker for b in read(tmp_path, "a.txt", text).blocks[-2:]] == [
+        "Per Roe (the Interviewer)",
+        "Dr Una Marsh",
+    ]
 
 
 def test_names_of_accounts_alone_above_posts_are_their_writers() -> None:
@@ -970,3 +1028,88 @@ def test_letters_without_a_salutation_on_a_page_of_letters_have_their_writers(tm
     [found] = read_file(tmp_path / "a.md", "a.md")
     assert isinstance(found, SourceDocument)
     assert [b.speaker for b in found.blocks if b.text == "I bake."] == ["T. Hale"]
+
+
+RIOT = """Captain Ola Brandt of the harbour police said that nobody was hurt. "Go home by dusk," he said.
+
+A spokesman for the Kelby Rope and Net Trust said: "The pier is our wall. We close without it." Rain fell.
+
+"Nobody asked us," the spokesman added. A spokeswoman for Marsh Foods said the pier was rotten.
+
+"It has had its day," she said. A police spokesman called it a quiet night."""
+
+
+@pytest.mark.parametrize(
+    ("sentence", "speaker"),
+    [
+        ("Captain Ola Brandt of the harbour police said that nobody was hurt.", "Captain Ola Brandt"),
+        ('"Go home by dusk," he said.', "Captain Ola Brandt"),
+        ("We close without it.", "A spokesman for the Kelby Rope and Net Trust"),
+        ('"Nobody asked us," the spokesman added.', "A spokesman for the Kelby Rope and Net Trust"),
+        ("A spokeswoman for Marsh Foods said the pier was rotten.", "A spokeswoman for Marsh Foods"),
+        ('"It has had its day," she said.', "A spokeswoman for Marsh Foods"),
+        ("A police spokesman called it a quiet night.", UNNAMED),
+    ],
+)
+def test_an_officer_of_a_body_and_its_spokespeople_are_the_speakers(sentence: str, speaker: str) -> None:
+    assert reported_speaker(sentence, RIOT) == speaker
+
+
+SIGNATURES = {  # below a letter: its writer
+    "K. Bright (Mrs)": "K. Bright",
+    "Peter Quill, Upper Down": "Peter Quill",
+    "Dr Owen Leigh\nOrthopaedic surgeon, Valley Hospital": "Dr Owen Leigh",
+    "Edith Marlowe\nChurch Row": "Edith Marlowe",
+    "Yours etc.,\nTom Pike via email": "Tom Pike",
+    "J.R.T.\nLow Quay": "probably J.R.T.",
+    "Hill Bowls Club": "probably Hill Bowls Club",
+    "Dr Ada Fenn FRCS, Quay Surgery": "Dr Ada Fenn FRCS",
+    "Save our lock\n\nUna Marsh": "Una Marsh",
+    "A nurse (name and address supplied)": "",
+    "": "",
+}
+LETTER_PAGES = [  # name, title and opening of a letter
+    ("a.md", "**{}**", "SIR – "),
+    ("a.md", "**{}**", ""),
+    ("a.txt", "{}", "To the editor:\n\n"),
+    ("a.html", "<b>{}</b>", "Dear Editor,\n\n"),
+    ("a.html", "<h2>{}</h2>", ""),
+]
+
+
+@pytest.mark.parametrize(("page", "title", "opening"), LETTER_PAGES)
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_a_letter_has_the_writer_below_it_and_not_the_next_title(
+    signature: str, page: str, title: str, opening: str, tmp_path: Path
+) -> None:
+    first = f"{title.format('The lock')}\n\n{opening}I row to work."
+    text = f"{first}\n\n{signature}\n\n{title.format('False economy')}\n\n{opening}I do not.\n\nPer Roe\n"
+    if page == "a.html":
+        text = "".join(f"<p>{part}</p>".replace("\n", "<br>") for part in text.strip().split("\n\n"))
+    heading = {"a.md": "# Letters\n\n", "a.txt": "Letters\n\n", "a.html": "<h1>Letters</h1>"}[page]
+    said = {b.text.removeprefix("SIR – "): b.speaker for b in read(tmp_path, page, heading + text).blocks}
+    assert (said["I row to work."], said["I do not."]) == (SIGNATURES[signature], "Per Roe")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Letters\n\n**Una Marsh, Hill**\n\nI row to work.\n\n**Per Roe, Quay**\n\nI sleep at home.",
+        "Letters\n\nUna Marsh, Hill\n\nI row to work.\n\nPer Roe, Quay\n\nI sleep at home.",
+        "# Readers' letters show anger\n\nThe toll rose.\n\n**Una Roe**\n\nShe rows to work.",
+        "# News\n\nDear Sir or Madam, we row.\n\n**Ada Marr**\n\nAda rows no more.\n",
+        "# To the board\n\nDear Sir,\n\nWe are nine villages.\n\n**What We Saw**\n\nThe river is brown.",
+    ],
+)
+def test_names_and_titles_above_texts_sign_no_letter(text: str, tmp_path: Path) -> None:
+    wrong = {("I row to work.", "Per Roe"), ("The toll rose.", "Una Roe"), ("we row.", "Ada Marr")}
+    document = read(tmp_path, "a.txt" if text.startswith("Letters") else "a.md", text)
+    assert not wrong & {(b.text, b.speaker) for b in document.blocks}
+    assert not any(b.speaker.startswith("probably") for b in document.blocks)
+
+
+def test_a_name_in_capitals_below_a_letter_is_no_heading(tmp_path: Path) -> None:
+    letters = "Permits\n\nSIR – I row.\n\nCOLIN MARSH\n\nA tax\n\nSIR – I do not.\n\nGRACE FIELD\n"
+    blocks = read(tmp_path, "a.txt", f"YOUR LETTERS\n\n{letters}").blocks
+    assert [(b.form, b.speaker) for b in blocks if b.text == "COLIN MARSH"] == [("paragraph", "Colin Marsh")]
+    assert [b.speaker for b in blocks if b.text in ("I row.", "I do not.")] == ["Colin Marsh", "probably Grace Field"]

@@ -42,6 +42,18 @@ PAGES = {
         ),
         [("Ada", "The van is here."), ("Ada", "It blocks the lane."), ("", "Bo joined"), ("Bo", "Let it.")],
     ),
+    "signers and their reasons": (
+        "<h2>Reasons</h2>"
+        + "".join(
+            f"<div class='comment'><p><b>{who}</b>{home}</p><p>{said}</p></div>"
+            for who, home, said in (
+                ("Ada Finch", ", Mill Lane", "I swim there."),
+                ("Supporter", "", "So do I."),
+                ("Corwin Ashby", ", Kelby", "We all do."),
+            )
+        ),
+        [("Ada Finch", "I swim there."), ("", "So do I."), ("Corwin Ashby", "We all do.")],
+    ),
     "speeches under headings": (
         "".join(
             f"<div class='item'><h2>{who}</h2><div><p>{said}</p></div></div>"

@@ -181,6 +181,35 @@ def test_nobody_stands_for_whom_a_passage_reports(quote: str, of_an_author: str,
     assert speaker_of(replace(passage, author="Ines Hald, Bo Lind"), "Ines Hald said that bans work.") == "Ines Hald"
 
 
+@pytest.mark.parametrize(
+    ("named", "own", "who"),
+    [
+        ("Inspector Ines Hald", {"author": "A. Moen"}, "Inspector Ines Hald, quoted by A. Moen"),
+        ("Ines Hald", {"author": "Ines Hald, Bo Lind"}, "Ines Hald"),
+        ("Hald", {"author": "Dr Ines Hald"}, "Dr Ines Hald"),
+        ("Ines Hald", {}, "Ines Hald"),
+        ("Ines Hald", {"speaker": "probably False economy"}, "Ines Hald"),
+        ("Ines Hald", {"speaker": "probably Hald"}, "Hald"),
+        ("Wei Al", {"speaker": "Cllr Wei Al"}, "Cllr Wei Al"),
+        ("The Press", {"author": "A. Moen"}, "A. Moen"),  # prints it
+    ],
+)
+def test_whom_a_model_names_goes_before_whom_rules_find(named: str, own: dict[str, str], who: str) -> None:
+    assert speaker_of(replace(spoken(1, **own), text=TURN), "She said that bans help.", named) == who
+
+
+def test_a_speaker_whom_a_model_names_in_two_ways_has_one_number() -> None:
+    known = {n: spoken(n) for n in range(1, 6)}
+    names = "Dr Ann Lee", "Ann Lee", "Bo Lee", "", "Ann Lee"
+    written = [
+        Claim(**{**claim("p1", f"So says {n}.", n), "written": True, "evidence": [f"Text {n}."], "speakers": {n: who}})
+        for n, who in enumerate(names, start=1)
+    ]
+    given = made(state(written), known)
+    assert [c.speaker for c in given.citations] == ["Dr Ann Lee", "Bo Lee", ""]
+    assert [c.citations for c in given.perspectives[0].claims] == [[1], [1], [2], [3], [1]]
+
+
 def test_a_counter_argument_names_the_speaker_it_replies_to() -> None:
     said = AnswerClaim(text="It helps.", citations=[1], speaker="Cllr Faulds")
     source = cited(1, speaker="probably Cllr Faulds", publisher="Bells Town Council")

@@ -204,6 +204,33 @@ async def test_claims_keep_their_reasons_and_what_they_answer(bench: Bench) -> N
     assert {i for c in found["claims"] if c["perspective"] == "p2" for i in c["passages"]} <= {bench.id("trippers")}
 
 
+@pytest.mark.parametrize(
+    ("speakers", "kept"),
+    [
+        (["A nurse on the far shore"], "A nurse on the far shore"),
+        (["A. Lund, Gazette"], "A. Lund, Gazette"),
+        (["The harbour master"], None),  # no word of the letter
+        ([" "], None),
+        ([None], None),
+        ("A. Lund", None),
+        ([], None),
+        (["A. Lund www.lund.example"], None),
+    ],
+)
+async def test_a_claim_keeps_the_speaker_whom_its_document_names(bench: Bench, speakers: Any, kept: str | None) -> None:
+    text = "A nurse pays nine pounds a day to reach the ward"  # each word stands in the letter
+
+    def case(body: Any) -> dict[str, Any]:
+        prompt = body["messages"][-1]["content"]
+        return {"claims": [{"text": text, "passages": [number(prompt, LETTER)], "speakers": speakers}]}
+
+    bench.server.on(STAGES["write"], case)
+    found = await bench.run({LETTER: YES_OF_IT})
+    mine = next(c for c in found["claims"] if c["perspective"] == "p1")
+    assert mine["text"] == text, "a claim holds without a speaker"
+    assert mine["speakers"] == ({bench.id(LETTER): kept} if kept else {})
+
+
 async def test_the_crux_of_an_open_question_and_its_replies_are_of_all_sides(bench: Bench) -> None:
     payers = {"fares": "Crews", "the county": DOUBT, "shops": "trippers", "tolls": "crosses"}
     sides = tuple(side(n, f"Ferries should be paid for by {payer}.") for n, payer in enumerate(payers, 1))

@@ -18,9 +18,10 @@ _SEASON = re.compile(r"(?:early |mid-?|late )?(?:spring|summer|autumn|fall|winte
 _WRITTEN = re.compile(r"(?<=\d)(?:st|nd|rd|th)\b|(?<=[a-z])\.|(?<=\bsep)t\b|^[a-z]+day,? |,", re.IGNORECASE)
 _TELLS_YEAR = re.compile(r"\b(?:(?:19|20)\d\d|ago|yesterday|today)\b", re.IGNORECASE)
 _AMBIGUOUS = re.compile(r"[\d./-]*\d[./]\d+[./]\d{4}")  # 03/04/2021: March or April
-_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|spring|summer|autumn|fall|winter)[a-z]{0,6}\.?"
+_MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
 WRITTEN_DATE = (
-    rf"(?:[a-z]{{3,6}}day,? )?(\d\d?(?:[a-z]{{2}})? {_MONTH},? \d{{4}}|{_MONTH} (?:\d\d?(?:[a-z]{{2}})?,? )?\d{{4}}"
+    rf"(?:[a-z]{{3,6}}day,? )?(\d\d?(?:[a-z]{{2}})? {_MONTH},? \d{{4}}"
+    rf"|{_MONTH} (?:\d\d?(?:[a-z]{{2}})?,? )?\d{{4}}|(?:spring|summer|autumn|fall|winter) \d{{4}}"
     r"|\d{4}-\d\d-\d\d|\d\d?[./]\d\d?[./]\d{4})(?:,? (?:at )?\d\d?(?:[:.]\d\d(?: ?[ap]m)?| ?[ap]m))?"
 )
 """A regular expression for a date, to be matched without regard to case. Its only group leaves out weekday and time."""

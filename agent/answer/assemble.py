@@ -32,7 +32,7 @@ from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError
 from tools.language.grounding import carrying_sentence, has_prompt_injection, verbatim
 from tools.language.reported_speech import speaker_of
-from tools.passages import EVIDENCE_KINDS, Passage
+from tools.passages import EVIDENCE_KINDS, PROBABLY, Passage
 from tools.store.store import SAMPLES
 from tools.translation import speaking
 
@@ -74,7 +74,9 @@ class CitationNumbering:
 
     def _number(self, passage: Passage, quote: str, claim: Claim) -> int:
         said = carrying_sentence(claim["text"], quote, passage.text) if claim.get("evidence") else quote
-        key = passage.document, speaker_of(passage, said)
+        named = claim.get("speakers", {}).get(passage.id, "")
+        speaker = speaker_of(passage, said, named)
+        key = passage.document, self._known_name(passage.document, speaker) if named else speaker
         support = None if claim["role"] in ("also", "crux") else round(claim["support"], 3)
         known = self.citations.get(key)
         if claim["role"] == "crux":  # a part of a claim's words keeps the claim's number, whoever says the part alone
@@ -88,6 +90,14 @@ class CitationNumbering:
             extra = model.Quotation(passage_id=passage.id, quote=quote, support=support, **where)
             self.citations[key] = known.model_copy(update={"more": [*known.more, extra]})
         return self.citations[key].number
+
+    def _known_name(self, document: tuple[str, str], speaker: str) -> str:
+        """Returns the name under which a document's speaker has a number: 'Dr Ann Lee' for 'Ann Lee'."""
+        words, cited = speaker.split(), [name for own, name in self.citations if own == document]
+        same = [
+            n for n in cited if n.split()[-1:] == words[-1:] and ({*words} <= {*n.split()} or {*n.split()} < {*words})
+        ]
+        return same[0] if len(same) == 1 and PROBABLY not in same[0] else speaker
 
 
 def _file(passage: Passage) -> tuple[str, str]:

@@ -46,7 +46,7 @@ def filter_passages(
 
     An English question gets documents in English or in an unknown language. A question in another language, which is
     searched in English too, also gets documents in its language. An empty question gets all. tables: include rows of
-    tables and captions. These answer questions of fact but argue for no side.
+    tables and captions, for questions of fact and for judges that can read them.
     """
     read = "", "en", answer_language()
     found = [passages[i] for i in ids if i in passages and (tables or passages[i].form == "prose")]

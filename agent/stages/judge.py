@@ -66,7 +66,7 @@ async def _judge_with(providers: Providers, state: RunState, runtime: Runtime[Ru
     perspectives, known = state["perspectives"], {} if afresh else state.get("support", {})
     put: Any = Overwrite if afresh else lambda scores: scores
     limit = _passage_budget(judge, perspectives, options)
-    whole = await asyncio.to_thread(_small_collections, providers, options, perspectives[0]["statement"], limit)
+    whole = await asyncio.to_thread(_small_collections, providers, options, perspectives[0]["statement"], limit, judge)
     ids = list(dict.fromkeys([*interleave(state["candidates"].get(p["id"], []) for p in perspectives), *whole.ids]))
     readable, foreign = await asyncio.to_thread(_readable, providers, state, judge.name, ids)
     passages, originals, own_sentences = await asyncio.to_thread(_without_repeated_sentences, readable, known)
@@ -105,9 +105,12 @@ def _readable(
     providers: Providers, state: RunState, judge: str, ids: Sequence[int]
 ) -> tuple[dict[int, Passage], dict[str, str]]:
     """Returns the passages that the judge can read, and titles of the other documents with their languages. The
-    embedded judge reads English only; for a question in another language a note says so."""
+    embedded judge reads prose in English only; for a question in another language a note says so."""
     passages = providers.passages(ids, state.get("own_sentences", {}))
-    if judge != providers.models.own_judge.name or not state["framing"].get("language"):
+    if judge != providers.models.own_judge.name:
+        return passages, {}
+    passages = {i: p for i, p in passages.items() if p.form == "prose"}
+    if not state["framing"].get("language"):
         return passages, {}
     current_log().note("scope", tr(ENGLISH_JUDGE))
     foreign = {i: p for i, p in passages.items() if p.language not in ("", "en")}
@@ -182,15 +185,17 @@ def _passage_budget(judge: CachedJudge, perspectives: Sequence[Perspective], opt
     return max(1, options.max_passages // readings)
 
 
-def _small_collections(providers: Providers, options: RunOptions, statement: str, limit: int) -> FilteredPassages:
-    """Returns all passages of the collections, or of the given pages, and stores them with the run. Returns none if
-    there are more than WHOLE_COLLECTION or `limit` passages."""
+def _small_collections(
+    providers: Providers, options: RunOptions, statement: str, limit: int, judge: CachedJudge
+) -> FilteredPassages:
+    """Returns all passages of the collections, or of the given pages, that the judge can read, and stores them with the
+    run. Returns none if there are more than WHOLE_COLLECTION or `limit` passages."""
     store, most = providers.store, min(limit, WHOLE_COLLECTION)
     ids = store.web.passage_ids(run_id()) if options.urls else store.passage_ids(options.own_collections, most + 1)
     if len(ids) > most:
         return FilteredPassages([], {})
     passages, vectors = store.passages(ids), store.vectors(ids)
-    found = filter_passages([i for i in ids if i in vectors], passages, statement)
+    found = filter_passages([i for i in ids if i in vectors], passages, statement, tables=judge.reads_documents)
     store.kept.put(run_id(), [passages[i] for i in found.ids], vectors)
     return found
 

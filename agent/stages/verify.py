@@ -200,12 +200,17 @@ class _Draft:
         if len(accepting) < 1 + self.doubtful or (self.doubtful and not trusted):
             return "side" if not accepting and min(v.said for v in answered) >= limits.ACCEPTED else "source"
         ids, support = [p.id for p in self.passages], accepting[0].serves if self.side else 0.0
+        named = self.claim.get("speakers", {})
+        told = {p.id: named[p.id] for p in self.passages if p.id in named and self._tells_of(named[p.id], p)}
         if self.is_verbatim:
             quoted = Claim(**{**self.claim, "text": self.shown, "written": False})  # the sources' own words
-            return Claim(**{**quoted, "passages": ids, "support": support})
+            return Claim(**{**quoted, "passages": ids, "support": support, "speakers": told})
         saying = self.passages if self.is_crux else self._passages_saying()
         ids, words = [p.id for p in saying], [grounding.best_evidence(self.words_for(p), p.text) for p in saying]
-        return Claim(**{**self.claim, "passages": ids, "support": support, "evidence": words})
+        return Claim(**{**self.claim, "passages": ids, "support": support, "evidence": words, "speakers": told})
+
+    def _tells_of(self, speaker: str, passage: Passage) -> bool:
+        return grounding.names_speaker(speaker, self.document([passage]))
 
     def _passages_saying(self) -> list[Passage]:
         """If a cited passage clearly says the claim, drops passages that barely share words with the claim, because
@@ -463,4 +468,5 @@ def _citing_both(one: Claim, other: Claim) -> Claim:
         cited |= zip(c["passages"], c.get("evidence") or [c["text"]] * len(c["passages"]), strict=True)
     ids = list(dict.fromkeys([*one["passages"], *other["passages"]]))
     written = bool(one.get("written") or other.get("written"))
-    return Claim(**{**one, "passages": ids, "evidence": [cited[i] for i in ids], "written": written})
+    named = {**other.get("speakers", {}), **one.get("speakers", {})}
+    return Claim(**{**one, "passages": ids, "evidence": [cited[i] for i in ids], "written": written, "speakers": named})

@@ -148,10 +148,16 @@ _LEAD = re.compile(
 )
 
 
+def _texts(values: Any) -> list[str]:
+    """Returns the list with '' for what is no text: a claim holds without a speaker."""
+    return [v if isinstance(v, str) else "" for v in values] if isinstance(values, list) else []
+
+
 class WrittenClaim(BaseModel):
     """A claim in a model's reply."""
 
     passages: list[int] = Field(min_length=1, max_length=12)  # first, so that a model chooses passages before it writes
+    speakers: Annotated[list[str], BeforeValidator(_texts)] = Field(default=[])  # in the order of the passages
     reason: str = Field(default="", max_length=limits.LONGEST_CLAIM)
     text: str = Field(min_length=1, max_length=limits.LONGEST_CLAIM)
     english: str = Field(default="", max_length=limits.LONGEST_CLAIM, description=IN_ENGLISH)
@@ -326,7 +332,9 @@ def _claim_sentences(written: WrittenClaim) -> list[str]:
 def _claim(brief: Brief, written: WrittenClaim, text: str, shown: Sequence[Passage]) -> Claim:
     """Returns the claim with passage ids in place of numbers. A claim with only unknown numbers cites nothing, so
     verification drops the claim."""
-    numbers = [n for n in dict.fromkeys(written.passages) if 1 <= n <= len(shown)][: limits.CITED_PASSAGES]
+    padded = [*written.speakers, *[""] * len(written.passages)]
+    speakers = dict(zip(written.passages, padded, strict=False))
+    numbers = [n for n in speakers if 1 <= n <= len(shown)][: limits.CITED_PASSAGES]
     own = [shown[n - 1].id for n in numbers]
     claim = Claim(
         perspective=brief.perspective["id"],
@@ -337,6 +345,7 @@ def _claim(brief: Brief, written: WrittenClaim, text: str, shown: Sequence[Passa
         written=True,
         evidence=[],
         reason=one_line(written.reason),
+        speakers={shown[n - 1].id: who for n in numbers if (who := one_line(speakers[n]))},
     )
     if written.english.strip():
         claim["local"] = one_line(written.text)

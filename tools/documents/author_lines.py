@@ -147,7 +147,7 @@ _EVENT = re.compile(
     r"(?i)(?:an? |the )?(?:public |open )?(?:meeting|hearing|session|debate|talk|lecture|workshop|conference|event)\b"
 )
 _LABELLED = re.compile(r"(?i)\W*(?:authors?|text|words|written by|by|interview(?:er)?):? [^\W\d_]")
-_OPINION = re.compile(r"(?i)opinion|column|comment(?:ary)?|essay")
+COLUMN = re.compile(r"(?i)opinion|column|comment(?:ary)?|essay")
 _BODY_OF = re.compile(
     r"(?i)(?:(?:newsletter|magazine|journal|bulletin) of|(?:published|broadcast) (?:in|by|on):?) (?:the )?(?=\w)"
 )
@@ -178,7 +178,7 @@ def _has_verb(part: str) -> bool:
 def body_of_part(part: str) -> str:
     """Returns the body that a part names: 'Fell Magazine' for 'Published in Fell Magazine'; else ''."""
     told = pattern("KIND_BY").fullmatch(part)
-    name = told["who"] if told else _BODY_OF.sub("", part)
+    name = told["who"] if told else part if is_organisation(part) else _BODY_OF.sub("", part)
     return name if is_organisation(name) else ""
 
 
@@ -193,7 +193,7 @@ def publisher_of_parts(parts: list[str], first: bool = False) -> str:
 def author_of_parts(parts: list[str]) -> str:
     """Returns the person who begins a line with one day, if a role or body beside the name shows that it is no place's
     name; else ''."""
-    who, *others = (parts[1:] if parts and _OPINION.fullmatch(parts[0]) else parts) or [""]
+    who, *others = (parts[1:] if parts and COLUMN.fullmatch(parts[0]) else parts) or [""]
     if others.count("") != 1 or not is_surely_person(who) or is_organisation(who) or pattern("ROLE").fullmatch(who):
         return ""
     titled = pattern("TITLED").match(f"{who} ")
@@ -240,7 +240,8 @@ def find_posts(blocks: Sequence[Block]) -> dict[int, Post]:
     said = [post.said or " ".join(b.text for b in blocks[i + 1 : i + 1 + _NEAR]) for i, post in found.items()]
     personal = sum(bool(pattern("OF_US").search(text)) for text in said)
     opened = any(post.open for post in found.values())
-    sure = thread or opened or max(writers.values(), default=0) > 1 or all(map(_is_surely_writer, writers))
+    says = any((told := pattern("POSTED_BY").fullmatch(blocks[i].text)) and told["says"] for i in found)
+    sure = thread or opened or says or max(writers.values(), default=0) > 1 or all(map(_is_surely_writer, writers))
     return found if len(writers) > 1 and sure and personal >= _LEAST_PERSONAL * len(found) else {}
 
 
@@ -260,11 +261,11 @@ def _post_of(block: Block, thread: bool) -> Post | None:
     if not told or block.speaker or block.quoted:
         return None
     who, day, said = name_in_label(told["who"]), told["when"] or "", told["said"] or ""
-    opened = bool(day and not told["colon"])
+    opened = bool(day and not (told["colon"] or told["says"]))
     if not (said or day) or (opened and said and not len(who) <= block.bold < len(block.text)):
         return None
     known = _is_surely_writer(who) or may_be_name(who) or (" " not in who and not is_word(who.lower()))
-    if pattern("NO_SPEAKER").fullmatch(who) or not is_handle(who) or not (known or (thread and day)):
+    if pattern("NO_SPEAKER").fullmatch(who) or not is_handle(who) or not (known or (day and (thread or told["says"]))):
         return None
     if opened and (who != told["who"].rstrip(",") or is_organisation(who)):  # 'Marsh Forum, 3 May 2025'
         return None

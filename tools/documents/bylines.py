@@ -1,26 +1,28 @@
 """Finds author, publisher and date in a document's first lines ('By A. Name', '*Gazette, 14 March 2025*'), in its
-signature ('Yours faithfully,') or in its properties. If the author is doubtful, returns none, because no author is
-better than a wrong author."""
+signature ('Yours faithfully,') or in its properties, and the writer of each letter of a letters page. If the author is
+doubtful, returns none, because no author is better than a wrong author."""
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise, takewhile
+from itertools import groupby, pairwise, takewhile
 
 from tools.dates import WRITTEN_DATE, date_of_cell
 from tools.documents.author_lines import (
+    COLUMN,
     LONGEST_HEAD_LINE,
     author_of_parts,
     described_author,
     find_posts,
     head_parts,
+    is_author,
     is_thread,
     publisher_of_parts,
     read_study_head,
 )
 from tools.language.lexicon import is_word, lexicon_tag
-from tools.language.person_names import is_organisation, is_surely_person, pattern, source
-from tools.passages import Block
+from tools.language.person_names import is_organisation, is_surely_person, ordinary_case, pattern, source
+from tools.passages import PROBABLY, Block
 from tools.translation import mark
 
 _HEAD, _TOP, _MINUTES_HEAD, _SEARCHED = 3, 8, 12, 500  # blocks
@@ -28,17 +30,19 @@ _LONGEST = LONGEST_HEAD_LINE  # characters
 _NO_HEAD = ("table", "note")
 _BLOCKS_BELOW_CLOSING, _MOST_SIGNERS = 12, 3  # most blocks below a closing; most signers that are named
 _DATED = re.compile(
-    r"(?i)(?:^\W*(?:(?:started|launched|submitted|recorded|signed|adopted) )?|(?<=[|·•,;.(])\s*|\s[–—-]+\s|"
-    r"\b(?:published|posted|written|dated?|issued|release|thread (?:started|opened|begun)|"
+    r"(?i)(?:^\W*(?:posted|written|published) by [^.\d]{2,60}? |"
+    r"^\W*(?:(?:started|launched|submitted|recorded|signed|adopted) )?|(?<=[|·•,;.(])\s*|\s[–—-]+\s|"
+    r"\b(?:published|posted|written|dated?|issued|release|broadcast|aired|thread (?:started|opened|begun)|"
     r"(?:held|minutes|meeting|hearing)(?: [^.\d]{0,60} o[nf])?):?\s)"
-    rf"(?:(?:on|of|in) )?{WRITTEN_DATE}(?=\W*$|\s?[|·•,;.)]|\s[–—-]|\s(?:by|in|at|from|commencing|starting|time:)\s)"
+    rf"(?:(?:on|of|in) )?{WRITTEN_DATE}(?=\W*$|\s?[|·•,;.)]|\s[–—-]|"
+    r"\s(?:by|in|at|from|commencing|starting|page|time:)\s)"
 )
 _OTHER_DATE = re.compile(
     r"(?i)\b(?:next|previous|last meeting|deadline|until|due|clos\w+|expir\w+|born|died|effective|since|before|after|"
     r"between|copyright|accessed|retrieved|updated|changed)\b|©|\d(?: [a-z]+)? ?[–—] ?\d\d? [a-z]"
 )
 _LATER = re.compile(r"(?i)\b(?:next|previous|last) (?:meeting|hearing|session)|deadline")
-_SENTENCE = re.compile(r"\w{2}[.!?][\"'”’)*_]*(?!\S)")
+_SENTENCE = re.compile(r"\w{2}(?<!\bvol)(?<!\bpp)[.!?][\"'”’)*_]*(?!\S)")
 _PART = re.compile(r"\s[–—-]+\s|,\s+|(?<=[^\W\d_]{2})\.\s+")
 _BY = re.compile(
     r"(?i)(?:^|[|·•,;.])\W*(?:an?\s)?(?:(?:(?:words|text|story|report|column|opinion|interview|essay|speech|article|letter|remarks|round-?up|feature|review|analysis|address|lecture|sermon|talk|keynote|"
@@ -48,8 +52,9 @@ _BY = re.compile(
     r"([^|·•;(]+)"
 )
 _ISSUED = re.compile(
-    r"(?i)\W*(?:issued|published|released) by:? (?:the )?(?P<who>[^|·•,;.()]{3,80}?)(?=\W*$|[|·•,;.(]| on \d)"
+    r"(?i)\W*(?:issued|published|released|prepared) by:? (?:the )?(?P<who>[^|·•,;.()]{3,80}?)(?=\W*$|[|·•,;.(]| on \d)"
 )
+_POSTED_ON = re.compile(rf"\W*(?i:posted|written|published) by (?P<who>{source('PERSON')}),? on (?=\w+ \d|\d)")
 _STARTED = re.compile(rf"\W*(?P<who>{source('PERSON')}) (?:has )?(?:started|created|launched) this petition\b")
 _FIELDS = r"(?:publisher|published by|issued by|source|author|date)"
 _FIELD = re.compile(rf"(?i)\W*(?P<field>{_FIELDS}):\W*(?P<value>\S.*)")
@@ -58,6 +63,7 @@ _LAST_DATE = re.compile(rf"(?i)[\s,|·•(–—-]+(?:{WRITTEN_DATE}|(?:19|20)\d
 _SITE = re.compile(r"(?:https?://)?((?:[\w-]+\.)+[a-z]{2,})/?")
 _PLACE = re.compile(r"\W*(?:[A-Z][\w'’-]+ ){0,3}[A-Z][\w'’-]+,? ")
 _LETTER = re.compile(r"(?i)\b(?:open )?letter\b")
+_SPEECH = re.compile(r"(?i)\b(?:speech|remarks|sermon|lecture|testimony|(?:statement|address) (?:to|by|at))\b")
 _SALUTED = re.compile(r"(?i)dear \w")
 _LABEL = re.compile(
     r"(?i)(?:(?:press|news|media) (?:release|statement)|(?:for )?immediate release|opinion|editorial|comment(?:ary)?):?"
@@ -79,6 +85,8 @@ _MEETING = re.compile(
     r"(?i)(?:(?:annual|general|ordinary|special|monthly|extraordinary|public|full|committee|board|council) ){0,5}"
     r"(?:meeting|minutes|session|hearing|council|committee|board)\W*$"
 )
+_OUTLET_END = re.compile(r"\s[–—-]+\s|\s?[|·•,:]|\s\d+[.,]\d$")  # also the frequency of a radio station
+_ON_AIR = re.compile(r"(?i)\b(?:radio|fm|tv|podcast)\b")
 _NO_PUBLISHER = (_UPDATED, _FAQ, _MEETING)
 _MINUTED = re.compile(r"(?i)\b(?:minutes|notes by)\b")
 _MEETS = re.compile(r"(?i)\b(?:apologies|resolved (?:that|to)|matters arising|next meeting|seconded)\b")
@@ -113,10 +121,38 @@ def read_byline(blocks: Sequence[Block]) -> dict[str, str]:
     each other. Returns no author if later bylines name other people, because nobody wrote the whole."""
     (date, first), (_, authors) = (_dates_and_authors(blocks[:_TOP]), _dates_and_authors(blocks[:_SEARCHED]))
     study, issued = read_study_head(blocks), _issuer(blocks)
-    author = first[0] if first and len(set(authors)) == 1 else study.get("author", "")
+    author = first[0] if first and len(set(authors)) == 1 else study.get("author", "") or _author_in_head(blocks)
     date = date or study.get("date", "") or _later_date(blocks)
     told = (_publisher(blocks[:_TOP]), study.get("publisher", ""), issued.get("publisher", ""), _releasing(blocks))
     return {"date": date or issued.get("date", ""), "author": author, "publisher": next(filter(None, told), "")}
+
+
+def _author_in_head(blocks: Sequence[Block]) -> str:
+    """Returns the people whom a line of the head names alone. Returns '' for portraits, which name the people again,
+    and for texts without 'I' or 'we'."""
+    head = [b.text for b in takewhile(lambda b: b.form not in _NO_HEAD and not _is_prose(b.text), blocks[:_TOP])]
+    prose = [block.text for block in blocks[len(head) :]]
+    lines = ["", *(line for text in head for line in text.split("\n")), ""]
+    found = {told for i in range(1, len(lines) - 1) if (told := people_alone(lines[i], lines[i - 1], lines[i + 1]))}
+    other = is_minutes(blocks) or any(map(_SALUTED.match, head)) or not any(map(pattern("OF_US").search, prose))
+    told = found.pop() if len(found) == 1 and not other else ""
+    return "" if any(name.split()[-1] in text for name in told.split(", ") if name for text in prose[:-1]) else told
+
+
+def people_alone(line: str, *beside: str) -> str:
+    """Returns the people whom a line names alone, if a line beside it has only their role, column or body: 'Ann Lee and
+    Bo Lind' above 'Hill Institute'; else ''. Beside a body, a single name without a title may be a place."""
+    people = [ordinary_case(name) for name in re.split(r",? (?:and|&) |, ", line.strip(" *_"))]
+    bodies = [issued["who"] if (issued := _ISSUED.match(text)) else text.strip(" *_") for text in beside]
+    about = any(pattern("ROLE").fullmatch(text.split(",")[0]) or COLUMN.search(text) for text in bodies)
+    about |= (len(people) > 1 or bool(pattern("TITLED").match(f"{line} "))) and any(map(is_organisation, bodies))
+    return ", ".join(people) if about and all(map(is_author, people)) else ""
+
+
+def blog_line(blocks: Sequence[Block]) -> int:
+    """Returns the place of the only line such as 'Posted by Ann on 3 May 2024', if it is in the head; else 0."""
+    found = [i for i, block in enumerate(blocks) if _POSTED_ON.match(block.text)]
+    return found[0] if len(found) == 1 and found[0] < _TOP else 0
 
 
 def _issuer(blocks: Sequence[Block]) -> dict[str, str]:
@@ -161,7 +197,7 @@ def read_signature(blocks: Sequence[Block]) -> dict[str, str]:
         signed = [last["who"]] if last else _lines_below_letter(blocks)
     names = [re.split(r"[,(|]| [–—-] ", text.strip(" *_–—-"))[0].strip() for text in signed]
     named = [name for text in signed for name in pattern("SIGNER").findall(text)]
-    people = [name for name in named if _is_signer(name)]
+    people = [name for name in named if is_signer(name)]
     if len(people) > _MOST_SIGNERS + 1:
         people = [*people[:_MOST_SIGNERS], f"{len(people) - _MOST_SIGNERS} others"]
     bodies = [name for name in names if is_organisation(name)]
@@ -171,7 +207,8 @@ def read_signature(blocks: Sequence[Block]) -> dict[str, str]:
     }
 
 
-def _is_signer(name: str) -> bool:
+def is_signer(name: str) -> bool:
+    """Whether a name in a signature is surely a person's."""
     role = pattern("ROLE").fullmatch(name)  # 'Secretary'
     return not role and is_surely_person(name) and not is_organisation(name)
 
@@ -188,17 +225,26 @@ def below_closing(blocks: Sequence[Block]) -> Sequence[Block]:
 
 
 def _lines_below_letter(blocks: Sequence[Block]) -> list[str]:
-    """Returns the last lines of a letter without a closing, if these lines begin with people's names."""
+    """Returns the last lines of a letter or speech without a closing, if these lines begin with people's names."""
     last = list(takewhile(lambda b: b.form in ("paragraph", "item") and not has_sentence(b.text), reversed(blocks)))
     lines = [block.text for block in reversed(last[:_BLOCKS_BELOW_CLOSING])]
-    told = [text for text in lines if (name := pattern("SIGNER").match(text)) and _is_signer(name[1])]
-    return told if _is_letter(blocks) and len(last) < len(blocks) else []
+    told = [text for text in lines if (name := pattern("SIGNER").match(text)) and is_signer(name[1])]
+    speech = any(_SPEECH.search(block.text) and not has_sentence(block.text) for block in blocks[:_HEAD])
+    signed = _is_letter(blocks) or (speech and told == lines[:1])
+    return told if signed and len(last) < len(blocks) else []
 
 
 def _is_letter(blocks: Sequence[Block]) -> bool:
     """Whether a document is a single letter: its head says so, or it begins with its only salutation."""
     head = [b.text for b in blocks[:_HEAD] if len(b.text) < _LONGEST]
     return any(map(_LETTER.search, head)) or sum(bool(_SALUTED.match(b.text)) for b in blocks) == 1
+
+
+def is_masthead(line: str) -> bool:
+    """Whether a line has only a kind, or a day and perhaps a body and a page: 'Hill Gazette Saturday 3 May 2024'."""
+    parts = re.sub(r"(?i)[\s|,]*\b(?:page|no\.?) \d+\W*$", "", _WRITTEN.sub("", line)).strip(" |,·•–—-")
+    dated = _WRITTEN.search(line) and (not parts or is_organisation(parts))
+    return bool(dated or (pattern("KIND").fullmatch(parts) and not pattern("LETTERS").search(parts)))
 
 
 def is_dateline(line: str) -> bool:
@@ -213,7 +259,9 @@ def is_dateline(line: str) -> bool:
 
 
 def posts_date(blocks: Sequence[Block]) -> str:
-    """Returns the day, month or year that all posts of a thread share; else ''."""
+    """Returns the day, month or year that all posts of a thread share; '' for the comments below a blog's post."""
+    if blog_line(blocks):
+        return ""
     lines = [block.text for block in blocks if len(block.text) <= _LONGEST]
     found = [_POSTED.search(line) or (pattern("stamp").fullmatch(line) and _WRITTEN.search(line)) for line in lines]
     found += [_WRITTEN.search(sent[0]) for block in blocks if (sent := _SENT.match(block.text))]
@@ -282,14 +330,15 @@ def is_byline(line: str) -> bool:
 
 
 def is_head_line(line: str) -> bool:
-    """Whether a line names only the document's kind, newspaper or writer: 'PRESS RELEASE – 6 June 2026', 'THE HILL
-    HERALD', 'Note from Una Roe, 3 May 2024'. A title may follow."""
+    """Whether a line names only the document's kind, newspaper, writer or contact: 'PRESS RELEASE – 6 June 2026', 'THE
+    HILL HERALD', 'Note from Una Roe, 3 May 2024'. A title may follow."""
     parts = head_parts(line) or [line.strip(" *_:")]
     sent = "" in parts and any(_SENT_BY.match(part) or is_surely_person(part) for part in parts)
     capital = [part for part in parts if part.isupper() or part.startswith("The ")]
     papers = [part for part in capital if pattern("PAPER").search(part) and is_organisation(part)]
     told = [part for part in parts if part]
-    return sent or (bool(told) and all(part in papers or _LABEL.fullmatch(part) for part in told))
+    named = told and all(part in papers or _LABEL.fullmatch(part) for part in told)
+    return bool(sent or named or _BESIDE_TITLE.match(line))
 
 
 def with_title(title: str, blocks: tuple[Block, ...]) -> tuple[str, tuple[Block, ...]]:
@@ -297,13 +346,14 @@ def with_title(title: str, blocks: tuple[Block, ...]) -> tuple[str, tuple[Block,
     line below the head is the title, as a heading. If prose follows the head, the title loses its day."""
     if not is_head_line(title or "".join(b.text for b in blocks[:1])):
         return title, blocks
-    head = takewhile(lambda b: is_head_line(b.text) or is_byline(b.text) or _BESIDE_TITLE.match(b.text), blocks)
-    at = len(list(head))
+    at = len(list(takewhile(lambda b: is_head_line(b.text) or is_byline(b.text), blocks)))
     text = blocks[at].text if at + 1 < len(blocks) and (at or blocks[0].form == "heading") else "."
     if text[-1] in ".:;," or has_sentence(text) or blocks[at].form in _NO_HEAD or len(text.split()) > _LONGEST_TITLE:
         return ", ".join(filter(None, head_parts(title))) or title, blocks
-    above = (replace(b, form="paragraph", level=0) for b in blocks[:at])
-    return text, (*above, replace(blocks[at], form="heading", level=1), *blocks[at + 1 :])
+    writer = (b if pattern("HEADED").search(b.text) else replace(b, form="paragraph", level=0) for b in blocks[:at])
+    above = tuple(writer)  # a heading with a name says who speaks below
+    level = 1 + any(b.form == "heading" for b in above)
+    return text, (*above, replace(blocks[at], form="heading", level=level), *blocks[at + 1 :])
 
 
 def _publisher(blocks: Sequence[Block]) -> str:
@@ -323,7 +373,8 @@ def _publisher(blocks: Sequence[Block]) -> str:
                 titled = titled or _body_of_kind(line)
             if body := _body_of_head(line, block, blocks) or (block.form != "heading" and _body_of_kind(line)):
                 return body
-    return titled
+    above = [b for b in blocks[: blog_line(blocks)] if b.form == "heading"]  # the names of a blog and its post
+    return titled or (above[0].text if len(above) == 2 and above[0] is blocks[0] else "")
 
 
 def _publisher_field(line: str) -> str:
@@ -343,7 +394,9 @@ def _body_of_head(line: str, block: Block, blocks: Sequence[Block]) -> str:
     no date, it may be only the person's employer. In minutes, later parts name the place."""
     minutes = is_minutes(blocks)
     if block.form == "heading" and not (_FAQ.search(line) or minutes):
-        return ""
+        name = _OUTLET_END.split(line)[0]
+        outlet = block is blocks[0] and is_organisation(name)
+        return name if outlet and (_ON_AIR.search(name) or any(is_masthead(b.text) for b in blocks[1:2])) else ""
     dated = "" in (head := head_parts(line))
     parts = head if dated else [part.strip(" *_.") for part in re.split(r"[|·•]|[,:]\s|\s[–—-]+\s", line)]
     parts = [part for part in parts if part and not any(p.match(part) for p in _NO_PUBLISHER)]
@@ -407,10 +460,10 @@ def _dates_and_authors(blocks: Sequence[Block]) -> tuple[str, list[str]]:
     for above, block in pairwise([*blocks[:1], *blocks]):
         heading = above.text if above.form == "heading" else block.text
         for line in _head_lines(block.text) if block.form not in _NO_HEAD else ():
-            rest = _DATED.sub(" | ", line)
+            rest = line if _POSTED_ON.match(line) else _DATED.sub(" | ", line)
             other = _OTHER_DATE.search(line) or _LATER.search(heading)
             if not other and not (_is_prose(line) and re.search(r"\w", rest)):
-                dates.update(map(date_of_cell, _DATED.findall(line)))
+                dates.update(map(date_of_cell, (_WRITTEN if is_masthead(line) else _DATED).findall(line)))
             signed = "" if begun or minutes or block.form == "heading" else author_of_parts(head_parts(line))
             authors += filter(None, [signed or _author_of_line(rest, block.form == "heading")])
         begun |= block.form != "heading" and _is_prose(block.text)
@@ -429,8 +482,9 @@ def _author_of_line(line: str, heading: bool) -> str:
     """Returns the author or authors in a line such as 'By A. Name, reporter'."""
     if (named := _STARTED.match(line)) and is_surely_person(named["who"]):
         return named["who"]
-    field = _FIELD.fullmatch(line)
-    if field and field["field"].lower() == "author" and re.fullmatch(r"[^\W\d_]\w+", alone := field["value"]):
+    field, posted = _FIELD.fullmatch(line), _POSTED_ON.match(line)
+    alone = posted["who"] if posted else field["value"] if field and field["field"].lower() == "author" else ""
+    if re.fullmatch(r"[^\W\d_]\w+", alone):
         return "" if is_word(alone.lower()) or _NO_AUTHOR.search(alone) else alone  # a nickname
     line = re.sub(r"(?<=\w) \([^()]{2,80}\)(?=,|$| and | &)", "", line)  # 'A. Name (Hill College), B. Name'
     by = _BY.search(re.sub(r"\b(Dr|Mrs?|Ms|Prof|Cllr|Rev)\. ", r"\1 ", line))
@@ -455,3 +509,85 @@ def _person_name(text: str, strict: bool) -> str:
     own = [word for word in words if word not in _PARTICLES]
     common = not _TITLED.match(name) and any(lexicon_tag(word.lower()) for word in own)
     return name if all(word[0].isupper() for word in own) and not (strict and common) else ""
+
+
+# Letters pages
+
+_LONGEST_LINE = 140  # most characters of a title, or of a line of a signature
+_SURE = 2  # how sure a name is that needs no certain place
+
+
+def speakers_of_letters(blocks: Sequence[Block]) -> list[Block]:
+    """Assigns each letter of a letters page, from the salutation or title on, to the name below the letter. The short
+    lines between two letters are the signature of the first letter and the title of the second."""
+    found, begin = list(blocks), -1
+    opens = [not b.speaker and bool(pattern("SALUTATION").match(b.text)) for b in [*found, Block("")]]
+    lines = [not opens[i] and _is_line(b, opens[i + 1]) for i, b in enumerate(found)]
+    titled = any(pattern("LETTERS").search(b.text) for b in found[:_HEAD] if _is_line(b))
+    start = opens.index(True) if any(opens) else lines.index(False) if titled and not all(lines) else 0
+    above = found[start - 1] if start and lines[start - 1] else None
+    first = "" if above is None or pattern("MASTHEAD").search(above.text) else _shape(above)
+    begun = titled and not all(lines[:start])  # a letter without a salutation precedes
+    names_above = above and first == "plain" and not begun and _name_in(above)[1] == _SURE
+    signed = (start or opens[0]) and not names_above
+    for is_line, group in groupby(range(len(lines) if signed else 0), lines.__getitem__):
+        places = list(group)
+        if not is_line:
+            begin = max((i for i in places if opens[i]), default=places[0] if begin < 0 else begin)
+            continue
+        run, after = [found[i] for i in places], places[-1] + 1
+        who, at = _writer(run, first, opens[after], after == len(found))
+        for i in range(begin, places[0]) if who and begin >= 0 and (titled or opens[begin]) else ():
+            if found[i].form != "heading" and not found[i].speaker and pattern("PROSE").search(text := found[i].text):
+                found[i] = replace(found[i], text=pattern("SALUTATION").sub("", text) or text, speaker=who)
+                found[places[at]] = replace(run[at], form="paragraph", level=0, speaker=who)
+        if who or titled or sum(opens) > 1 or any(b.form == "heading" for b in run):
+            begin = -1
+    return found
+
+
+def _is_line(block: Block, above_salutation: bool = False) -> bool:
+    """Whether a block can be a title or a line of a signature."""
+    text = block.text.rstrip("?!") if above_salutation else block.text
+    if block.speaker or block.form in (*_NO_HEAD, "caption") or len(text) >= _LONGEST_LINE:
+        return False
+    told = any(pattern(name).fullmatch(text) for name in ("CLOSING", "WITHHELD")) or _shape(block) != "plain"
+    listed = block.form == "item" and not _name_in(block)[0]
+    return told or not (has_sentence(text) or text.endswith((":", ";")) or listed)
+
+
+def _shape(block: Block) -> str:
+    return block.form if block.form == "heading" else "bold" if block.bold == len(block.text) else "plain"
+
+
+def _name_in(line: Block) -> tuple[str, int]:
+    """Returns the name of several words that begins a line of a signature, or '', and how sure it is: 0 to _SURE."""
+    own = pattern("CLOSED_BY").fullmatch(line.text)
+    text = own["who"] if own else line.text[: line.bold] or line.text
+    told = pattern("SIGNED").fullmatch(f"– {text}" if line.form == "item" else text)
+    if not told or pattern("ROLE").fullmatch(who := told["who"]):
+        return "", 0
+    sure = told["dash"] or told["initial"] or is_signer(who)
+    who = ordinary_case(who) if who.isupper() else who  # keeps 'Hill PTA'
+    return who, _SURE if sure else int(bool(told["more"]) and not is_organisation(who))
+
+
+def _writer(run: Sequence[Block], first: str, opened: bool, last: bool) -> tuple[str, int]:
+    """Returns the writer whom a run of lines names, or '' if doubtful, and the number of the line. first: the shape of
+    the first letter's title. opened: a salutation follows. last: no letter follows."""
+    # In plain text, a name in capitals is read as a heading.
+    shapes = ["plain" if first != "heading" and b.text.isupper() else _shape(b) for b in run]
+    plain_alone = first != "plain" or _name_in(run[0])[1] == _SURE
+    alone = len(run) == 1 and (plain_alone if shapes[0] == "plain" else opened and first != "bold")
+    title = shapes.index("heading") if "heading" in shapes else len(run) - 1
+    title += "heading" not in shapes and (last or alone or shapes[-1] not in ("bold", first))
+    placed = opened or last or title < len(run)
+    withheld = any(pattern("WITHHELD").fullmatch(line.text) for line in run)
+    for at, line in enumerate(run[: 0 if withheld else title]):
+        (who, sure), words = _name_in(line), re.findall(r"\w+", line.text)
+        ends = not who and 2 * sum(not word[0].islower() for word in words) < len(words)  # the end of the letter
+        if ends or pattern("CLOSING").fullmatch(line.text) or pattern("DATE").search(line.text):
+            continue
+        likely = PROBABLY + (who or line.text) if placed and (who or shapes[at] == "bold" or not last) else ""
+        return who if sure + placed >= _SURE else likely, at
+    return "", 0

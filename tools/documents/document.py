@@ -14,7 +14,15 @@ from textwrap import shorten
 from typing import Any
 
 from tools.dates import date_of_cell
-from tools.documents.bylines import posts_date, properties_byline, read_byline, read_signature, stated_kind, with_title
+from tools.documents.bylines import (
+    blog_line,
+    posts_date,
+    properties_byline,
+    read_byline,
+    read_signature,
+    stated_kind,
+    with_title,
+)
 from tools.documents.speakers import with_speakers
 from tools.errors import SourceError
 from tools.language.sentences import clean_text
@@ -260,7 +268,8 @@ def document_of_blocks(
     if title == heading and all(b.speaker or b.text != heading for b in spoken):  # the heading was a speaker's name
         title = next((b.text for b in spoken if b.form == "heading"), "")
     values = {**fields, "title": _unlinked(title or untitled), "kind": fields.get("kind") or stated_kind(taken)}
-    alone = {} if len({b.speaker for b in spoken} - {""}) < 2 else {"author": ""}  # several speakers: no author
+    several = len({b.speaker for b in spoken} - {""}) > 1 and not blog_line(taken)  # others comment on a blog's post
+    alone = {"author": ""} if several else {}
     add_fields(values, "posts", date=posts_date(taken))
     add_fields(values, "byline", **{**read_byline(taken), **alone})
     if not values.get("author"):

@@ -3,10 +3,12 @@ converts to HTML (Word, Markdown, EPUB). `limit_tree` bounds the tree, because t
 the number of elements (under 1 s for 15,000), in attribute lengths and in metadata."""
 
 import json
+import operator
 import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from tools.documents.plain_text import text_blocks
@@ -43,6 +45,7 @@ SILENT_TAGS = frozenset("script style template noscript head title".split())  # 
 SPEAKER_ATTRIBUTE = "{steelman}speaker"  # holds an element's speaker; no page can have this attribute
 _ALL_SILENT = SILENT_TAGS | {"svg", "math"}
 _LONGEST_VALUE = 60  # words
+_LONGEST_LINE = 80  # characters of a line in a signature
 _NOTES = frozenset("doc-footnote doc-endnote footnote endnote rearnote".split())
 _BREAK = "\x1e"  # a line break; no text has this character
 _BOLD, _BOLD_END = "\ue002", "\ue003"  # around bold text
@@ -221,10 +224,22 @@ def _marked_text(element: Any, tables: bool = True) -> str:
 
 def _text_blocks(text: str, form: BlockForm, level: int = 0) -> Iterator[Block]:
     """Yields a block. If breaks divide the text into paragraphs, yields a block for each paragraph."""
-    for part in [text] if form == "heading" else _BREAKS.split(text):
+    parts = [text] if form == "heading" else [line for part in _BREAKS.split(text) for line in _signed_lines(part)]
+    for part in parts:
         if said := _plain_line(part):
             lead = _LEAD.match(" ".join(part.split()))
             yield Block(said, form, level, bold=len(lead[1].strip()) if lead else 0)
+
+
+def _signed_lines(text: str) -> list[str]:
+    """Divides a paragraph that ends with a signature: a name or closing, and below it only short lines."""
+    lines = re.split(rf"\s*[\n{_BREAK}]\s*", text.strip())
+    ended = [pattern("SENTENCE").search(_plain_line(line)) or len(line) > _LONGEST_LINE for line in lines]
+    begin = len(lines) - len(list(takewhile(operator.not_, reversed(ended))))
+    first = _plain_line("".join(lines[begin:][:1]))
+    apart = not begin or pattern("SENTENCE").search(_plain_line(lines[begin - 1]))
+    signed = apart and any(pattern(name).fullmatch(first) for name in ("SIGNED", "CLOSING"))
+    return ["\n".join(lines[:begin]), *lines[begin:]] if signed else [text]
 
 
 def _plain_line(text: str) -> str:

@@ -31,6 +31,7 @@ _LINE = re.compile(
 _BESIDE = re.compile(r"(?i)^(?:(?:originally |posted |written ){0,2}by\b[ :]*)+| (?:wrote|says|said)\b.*|[ :,·»•|-]+$")
 _WROTE = re.compile(r"(?i)(?:originally )?posted by .{1,60}|.{1,60} (?:wrote|said)\W*")
 _TAIL = re.compile(r"(?i)^[\s·|»:,–—•-]*(?:(?:wrote|says|said|commented)\b[\s:]*)?")
+_HOME = re.compile(r"\s?,(?: (?:[A-Z][\w'’.-]*|of|on|the|in|upon)){1,5}\W*")  # 'Una Roe, Mill Lane'
 _FRAMES = frozenset("form header footer nav aside table".split())
 _Posts = dict[Any, tuple[str, list[Any]]]
 _WIDEST = 30  # most words of a name line
@@ -116,7 +117,8 @@ def _is_short_line(element: Any) -> bool:
 
 
 def _only_name(name: str, element: Any) -> bool:
-    return not re.search(r"\w", re.sub(r"\([^()]*\)", "", _text(element).replace(name, "", 1)))
+    rest = re.sub(r"\([^()]*\)", "", _text(element).replace(name, "", 1))
+    return not re.search(r"\w", rest) or bool(_HOME.fullmatch(rest))
 
 
 def _author_name(element: Any) -> str:

@@ -87,9 +87,9 @@ def _plain_obsidian(text: str, left_out: Counter[str]) -> str:
 
 
 def _with_author_and_date(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Merges 'authors' into 'author', and 'published' into 'date'. Authors may be a list of texts or of objects."""
+    """Merges 'authors', 'published' and 'publication' into 'author', 'date' and 'publisher'. Each may be a list."""
     told = {str(name).lower(): value for name, value in fields.items()}
-    for field, other in (("author", "authors"), ("date", "published")):
+    for field, other in (("author", "authors"), ("date", "published"), ("publisher", "publication")):
         values = [told.pop(name, "") for name in (field, other)]
         several = next((value for value in values if isinstance(value, list)), values)
         texts = [str(one.get("name", "") if isinstance(one, dict) else one) for one in several]

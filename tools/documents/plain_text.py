@@ -4,12 +4,12 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 from tools.dates import date_of_cell
-from tools.documents.author_lines import thread_title
-from tools.documents.bylines import has_sentence, is_byline, is_dateline, is_head_line, read_byline
+from tools.documents.author_lines import is_author, thread_title
+from tools.documents.bylines import has_sentence, is_byline, is_dateline, is_masthead, people_alone, read_byline
 from tools.documents.document import document_of_blocks, file_title, read_decoded
 from tools.language.lexicon import is_word
 from tools.language.person_names import is_organisation, pattern
@@ -80,11 +80,12 @@ def text_document(text: str, name: str, left_out: Mapping[str, int] | None = Non
     counts = Counter(left_out or {})
     text = separate_bylines(text)
     blocks = text_blocks(text, counts)
-    first, below = blocks[0].text if blocks else "", text.lstrip().partition("\n")[2]
+    above = [*takewhile(lambda b: is_masthead(b.text) or is_dateline(b.text) or is_organisation(b.text), blocks)]
     if title := thread_title(blocks):
         return document_of_blocks(name, blocks, {"title": title}, counts)
-    for at in (1,) if is_dateline(first) else (1, 0) if is_organisation(first) else (0,):  # the title may be below both
-        if _begins_with_title(below if at else text, blocks[at:]):
+    named = above and is_organisation(above[0].text)
+    for at in (len(above), 0) if named else (len(above),):  # a body's name may be the title
+        if _begins_with_title(re.split(r"\n\s*", text.lstrip(), maxsplit=at)[-1] if at else text, blocks[at:]):
             blocks[at] = replace(blocks[at], form="heading", level=1)
             return document_of_blocks(name, blocks, {"title": blocks[at].text}, counts)
     return document_of_blocks(name, blocks, {"title": file_title(name)}, counts)
@@ -94,14 +95,17 @@ def separate_bylines(text: str) -> str:
     """Puts empty lines around each byline in the head and each name below a closing, to make them blocks."""
     lines = text.split("\n")
     closing = max((i for i, line in enumerate(lines) if pattern("CLOSING").fullmatch(line)), default=len(lines))
-    begun = next((i for i, line in enumerate(lines) if has_sentence(line)), len(lines))
-    head = [(i, line) for i, line in enumerate(lines[: min(begun, _HEAD)]) if 0 < len(line) <= _WIDEST]
-    told = [i for i, line in head if is_byline(line) or is_head_line(line)]
+    begun = min(_HEAD, next((i for i, line in enumerate(lines) if has_sentence(line)), len(lines)))
+    head = [i for i in range(begun) if 0 < len(lines[i]) <= _WIDEST]
+    told = [i for i in head if is_byline(lines[i]) or people_alone(lines[i], *lines[max(i - 1, 0) : i + 2])]
     told += [i for i in range(min(told, default=0)) if lines[i + 1][:1].isupper()]  # also the title and subtitle above
     names = (i for i, line in enumerate(lines[closing:], closing) if len(line) <= _WIDEST)
-    apart = {*told, *(names if len(lines) - closing < _HEAD else ())}
+    end = max((i for i, line in enumerate(lines) if line.strip()), default=0)
+    foot = list(takewhile(lambda i: lines[i].strip() and not has_sentence(lines[i]), range(end, max(end - 4, 0), -1)))
+    signed = foot if foot and is_author(lines[foot[-1]].strip(" *_")) else ()
+    apart = {*told, *signed, *(names if len(lines) - closing < _HEAD else ())}
     parted = [f"\n{line}\n" if i in apart and line.strip() else line for i, line in enumerate(lines)]
-    return "\n".join(parted) if apart else text
+    return "\n".join(parted)
 
 
 def _begins_with_title(text: str, blocks: Sequence[Block]) -> bool:
@@ -151,8 +155,9 @@ def _without_running_lines(text: str, left_out: Counter[str]) -> str:
 
 
 def separate_records(text: str) -> str:
-    """Puts an empty line above each rule that separates records. The length shows which rule is a separator: underlines
-    are about as long as their headings, but all separators are equally long."""
+    """Puts empty lines around each line with a post's number and time, and around each rule that separates records.
+    The length shows which rule is a separator: underlines are about as long as their headings, but all separators are
+    equally long."""
     lines = text.split("\n")
     above: defaultdict[str, list[int]] = defaultdict(list)  # lengths of the lines above each rule
     for before, line in pairwise(lines):
@@ -161,7 +166,8 @@ def separate_records(text: str) -> str:
     rules = {
         rule for rule, lengths in above.items() if max(lengths) - min(lengths) > _SLOPPY or min(lengths) > 2 * len(rule)
     }
-    return "\n".join(f"\n{line}\n" if line.strip() in rules else line for line in lines)
+    apart = (line.strip() in rules or pattern("POST_LINE").fullmatch(line) for line in lines)
+    return "\n".join(f"\n{line}\n" if alone else line for line, alone in zip(lines, apart, strict=True))
 
 
 def _line_shape(line: str) -> str:
@@ -220,7 +226,7 @@ def _heading(text: str) -> Block | None:
         return None
     if numbered := _NUMBERED.match(text):
         return Block(text, "heading", 1 + numbered[1].count("."))
-    if _CHAPTER.match(text) or (text.isupper() and sum(map(str.isalpha, text)) > 3):
+    if _CHAPTER.match(text) or (pattern("DATE").sub("", text).isupper() and sum(map(str.isalpha, text)) > 3):
         return Block(text, "heading", 1)
     return None
 

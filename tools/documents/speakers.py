@@ -1,7 +1,6 @@
-"""Finds the speaker of each block in minutes, hearings, interviews, plays, letters pages, chats and threads. A block
-may begin with a label or consist of a label. A label's shape is its form, such as 'Name:' or 'NAME'. The labels of one
-shape are speaker tags if they name people, recur, and precede spoken text. The patterns are in
-`tools/language/conventions.toml`."""
+"""Finds the speaker of each block in minutes, hearings, interviews, plays, chats and threads. A block may begin with a
+label or consist of a label. A label's shape is its form, such as 'Name:' or 'NAME'. The labels of one shape are speaker
+tags if they name people, recur, and precede spoken text. The patterns are in `tools/language/conventions.toml`."""
 
 import re
 from collections import Counter, deque
@@ -11,7 +10,7 @@ from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from tools.documents.author_lines import find_posts, is_thread
-from tools.documents.bylines import below_closing, has_sentence, is_dateline, is_minutes
+from tools.documents.bylines import below_closing, has_sentence, is_dateline, is_minutes, speakers_of_letters
 from tools.language.lexicon import is_name, is_word
 from tools.language.person_names import (
     SpeakerNames,
@@ -36,6 +35,7 @@ from tools.passages import PROBABLY, Block
 
 SHORT_BLOCK = 140  # most characters of a block that may contain only a name and a time
 _BLOCKS, _SEARCHED, _MOST_NAMES = 4_000, 400_000, 200  # most blocks, characters and compared names per document
+_GUEST = "Guest"  # writes a post with an unclear name, which therefore ends its neighbour's post
 _FREE_SHAPES = ("chat", "stamp", "quoted", "signed", "initials")  # shapes whose labels need not be personal names
 
 
@@ -117,7 +117,8 @@ def _candidate_tag(block: Block, after: Block | None, names: SpeakerNames) -> Sp
     if unsaid or pattern("STAMP").fullmatch(text):
         return None
     if short and after and pattern("STAMP").fullmatch(after.text):
-        return SpeakerTag(name_in_label(text), "", "stamp")
+        name = name_in_label(text)
+        return SpeakerTag(name if is_handle(name) or not pattern("NUMBERED_POST").match(text) else _GUEST, "", "stamp")
     lead, rest = text[: block.bold].strip(), text[block.bold :].strip()
     if (
         lead[-1:] not in ".:"
@@ -139,9 +140,12 @@ def _tag_of_match(found: re.Match[str], shape: str, names: SpeakerNames) -> Spea
     """Returns the tag for a pattern's match, if the label suits the shape."""
     told = found.groupdict(default="")
     said, more = told.get("said", ""), told.get("more", "")
-    who = name_in_label(next(filter(None, map(told.get, ("who", "nick", "by", "field", "numbered"))), found[0]))
+    label = next(filter(None, map(told.get, ("who", "nick", "by", "field", "numbered"))), found[0])
+    who = label if pattern("NOBODY").fullmatch(label) else name_in_label(label)
     if shape == "chat":
         return SpeakerTag((told["who"] or told["nick"]).strip(" ~@+"), said, shape)
+    if shape == "stamp" and not is_handle(who) and pattern("NUMBERED_POST").match(found[0]):
+        who = _GUEST
     if (shape == "initials" and not _is_explained(who, names)) or (shape == "stamp" and not is_handle(who)):
         return None
     if shape == "quoted" and without_leading_words(who) != who:  # 'As Una wrote:'
@@ -214,7 +218,9 @@ def _confirmed(blocks: Sequence[Block], tags: Tags, names: SpeakerNames) -> list
     sure = {shape for shape, spoken in turns.items() if _is_confirmed(shape, spoken, text, names)}
     posts = (tag.who for b, tag in zip(blocks, kept, strict=True) if tag and pattern("POST").match(b.text))
     sure |= {"stamp"} if len(set(posts)) > 1 else set()
-    labels = {tag.who for tag in kept if tag and tag.shape in sure} | ({"Q", "A"} if sure else set())
+    labels = {tag.who for tag in kept if tag and tag.shape in sure and not pattern("NOBODY").fullmatch(tag.who)} | (
+        {"Q", "A"} if sure else set()
+    )
     taken = [tag if tag and (tag.shape in sure or (tag.said and tag.who in labels)) else None for tag in kept]
     capitals = {tag for tag in counts if tag.who.isupper() and " " in tag.who and ordinary_case(tag.who) in text}
     likely = {tag for tag, count in counts.items() if count > 1} | capitals
@@ -337,7 +343,7 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str], title: str = 
     blocks = _speakers_of_signed_posts(list(_speakers_of_mail_thread(blocks)))
     names = SpeakerNames(b.text for b in blocks)
     blocks = [part for block in blocks for part in transcript_turns(block, left_out)]
-    lettered, minutes = _speakers_of_letters(blocks), is_minutes(blocks)
+    lettered, minutes = speakers_of_letters(blocks), is_minutes(blocks)
     if lettered == blocks:
         sides = _interview_sides(title, author, blocks, names)
         tags = find_speaker_tags(blocks, sides, names)
@@ -346,7 +352,9 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str], title: str = 
         tracker = _TurnTracker(tags, sides, names, left_out, minutes)
         lettered = list(tracker.spoken(blocks)) if any(tags) else blocks
     blocks = _speakers_of_quotations(_speakers_of_headings(lettered))
-    return list(_speakers_of_minutes(blocks, names)) if minutes else blocks
+    blocks = list(_speakers_of_minutes(blocks, names)) if minutes else blocks
+    nobody = UNNAMED if author else ""  # a guest, a deleted user or a telephone number is not the author
+    return [replace(b, speaker=nobody) if pattern("NOBODY_SPEAKS").match(b.speaker) else b for b in blocks]
 
 
 def _speakers_of_mail_thread(blocks: Sequence[Block]) -> Iterator[Block]:
@@ -591,36 +599,14 @@ class _TurnTracker:
         return any(" ".join(words[:n]) in self._labels and words[n][:1].islower() for n in range(1, len(words) - 1))
 
 
-def _speakers_of_letters(blocks: Sequence[Block]) -> list[Block]:
-    """Assigns each letter of a letters page, from the salutation on, to the name below the letter."""
-    found, start = list(blocks), 0
-    opens = [not b.speaker and bool(pattern("SALUTATION").match(b.text)) for b in found]
-    titled = any(pattern("LETTERS").search(b.text) for b in found[:3] if len(b.text) < SHORT_BLOCK)
-    for i, block in enumerate(found if titled or any(opens) else ()):
-        name = block.text[: block.bold] or block.text
-        signed = pattern("SIGNED").fullmatch(name) if len(block.text) < SHORT_BLOCK else None
-        if block.speaker or block.form == "heading" or opens[i]:
-            start = i
-            continue
-        person = signed["who"] if signed and (block.form == "item" or is_surely_person(signed["who"])) else ""
-        others = opens[start] and block.bold == len(block.text) < SHORT_BLOCK and not pattern("WITHHELD").search(name)
-        if who := ordinary_case(person) or (PROBABLY + name if others else ""):
-            letter = range(start, i) if titled or opens[start] or sum(opens) < 2 else ()
-            start = i + 1
-            for j in letter:
-                if pattern("PROSE").search(text := found[j].text) and found[j].form != "heading":
-                    text = pattern("SALUTATION").sub("", text, 1) or text
-                    found[j] = replace(found[j], text=text, speaker=who)
-                    found[i] = replace(block, speaker=who)
-    return found
-
-
 def _speakers_of_headings(blocks: Sequence[Block]) -> list[Block]:
-    """Gives blocks to the writer in the heading above ('No, says Una'), if several headings of a level name one."""
+    """Gives blocks to the writer in the heading above ('No, says Una'), if several headings of a level name one. One
+    is enough if it also has the writer's role: 'A note from the chair, Una Roe'."""
     named = [pattern("HEADED").search(b.text) if b.form == "heading" else None for b in blocks]
-    whose = [who if m and (is_surely_person(who := m["who"]) or is_handle(who)) else "" for m in named]
+    whose = [_writer_in_heading(m) if m else "" for m in named]
     levels = Counter(b.level for b, who in zip(blocks, whose, strict=True) if who)
     [(level, count)] = levels.most_common(1) or [(0, 0)]
+    count += any(m and m["role"] for m in named)
     found, speaker = list(blocks), ""
     for i, (block, who) in enumerate(zip(blocks, whose, strict=True) if count >= _LEAST_SIGNED else ()):
         if block.form == "heading":
@@ -628,6 +614,12 @@ def _speakers_of_headings(blocks: Sequence[Block]) -> list[Block]:
         elif not block.speaker and block.form in ("paragraph", "item"):
             found[i] = replace(block, speaker=speaker)
     return found
+
+
+def _writer_in_heading(found: re.Match[str]) -> str:
+    who = found["who"]
+    place = found["role"] and is_word(who.split()[0].lower())  # 'News from the valley, Mill Lane'
+    return ordinary_case(who) if is_surely_person(who) or (is_handle(who) and not place) else ""
 
 
 def _speakers_of_quotations(blocks: Sequence[Block]) -> list[Block]:
@@ -641,8 +633,11 @@ def _speakers_of_quotations(blocks: Sequence[Block]) -> list[Block]:
         quoted = block.text[0] in '“"«„' and block.text[-1] in '”"»“'
         lead = pattern("LEADING").search(block.text) if block.text.endswith(":") else None
         led = lead and is_person(lead["who"]) and pattern("OF_US").search(after.text)
+        moved = pattern("MOVED").search(block.text)
         if below and (quoted or is_surely_person(below["who"])):
             found[i] = replace(block, speaker=below["who"])
+        elif moved and is_person(moved["who"]) and pattern("MOTION_TEXT").match(after.text):
+            found[i + 1] = replace(after, speaker=moved["who"])
         elif lead and led and not speaker_in_clause(after.text):
             found[i + 1] = replace(after, speaker=PROBABLY + lead["who"])
     return found
@@ -679,11 +674,12 @@ def _speakers_of_minutes(blocks: Iterable[Block], names: SpeakerNames) -> Iterat
             known = is_surely_person(other) or other in listed.values()
             alone = begun and not sentence.startswith(" and ", begun.end("who"))
             full = sentence.replace(begun["who"], other, 1) if begun and alone and known else sentence
-            told = speaker_in_clause(full, "VERB_IN_MINUTES")
+            motion, several = pattern("MOTION").match(sentence), pattern("SEVERAL").match(sentence)
+            told = motion["who"] if motion else "" if several else speaker_in_clause(full, "VERB_IN_MINUTES")
             now = who
             if pattern("PRONOUN").fullmatch(told) or (not told and not part and sentence.startswith(("He ", "She "))):
                 now = (who if part else before) or subject
-            elif told or pattern("NARRATION").search(sentence) or pattern("LABEL").match(sentence):
+            elif told or several or pattern("NARRATION").search(sentence) or pattern("LABEL").match(sentence):
                 now = names.full(told) if told and not pattern("INDEFINITE").match(told) else ""
                 now = told if now.casefold() == told.casefold() else now  # keeps 'PTA' in capitals
             by, sentence, details = ("", sentence, "") if told else _label_in_minutes(sentence, names)

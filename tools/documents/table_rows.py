@@ -35,6 +35,7 @@ from tools.documents.table_columns import (
     read_column_names,
 )
 from tools.errors import SourceError
+from tools.language.person_names import pattern
 from tools.language.sentences import clean_text
 from tools.passages import Block, SourceDocument
 
@@ -52,7 +53,6 @@ _HTML = re.compile(r"\s*<(?:p|div|aside|span|h\d|[uo]l|blockquote|b|i|a|em|stron
 _STAFF_REPLY = re.compile(
     r"(.*\b(?:officer|council|authority|agency|department|staff|owner))\W?s? (?:response|reply)", re.I
 )
-_NO_NAME = re.compile(r"(?i)\W+|\W*(?:no name|not given|name withheld|withheld|unknown|none|n/?a)\W*")
 
 
 def read_rows(path: Path, name: str, given: ColumnNames = GUESSED_COLUMNS) -> Iterator[ReaderOutput]:
@@ -104,7 +104,7 @@ def _row_document(
     named = " ".join(filter(None, map(of.get, ("author", "surname"))))
     # 'R12, resident' names a respondent. '12, resident' does not.
     respondent = "" if of.get("id", "").isdigit() else of.get("role") and of.get("id")
-    author = "" if _NO_NAME.fullmatch(named) else named or respondent
+    author = "" if pattern("NO_ANSWER").fullmatch(named) else named or respondent
     of["author"] = ", ".join(filter(None, (author, of.get("role"), of.get("organisation"))))
     date = date_of_cell(of.get("date", ""))
     counts.update(["unreadable dates"] if of.get("date") and not date else [])

@@ -240,6 +240,7 @@ def has_forbidden_text(claim: str) -> bool:
 
 # Comparison of a claim with the texts that it cites
 
+_LONGEST_SPEAKER = 100  # characters
 _NEGATORS = NEGATORS | frozenset("nor without hardly barely rarely seldom deny denies denied denying".split())
 _INSTEAD = re.compile(r"\b(?:rather than|instead of|as opposed to|(?:and|but) not)\b")
 _CLAUSE_END = re.compile(
@@ -279,6 +280,13 @@ def verbatim(claim: str, passage: str) -> bool:
     """Whether the passage contains the claim's words unchanged. White space may differ. False for an empty claim."""
     words = _SPACES.sub(" ", claim).strip()
     return bool(words) and words in _SPACES.sub(" ", passage)
+
+
+def names_speaker(name: str, document: str) -> bool:
+    """Whether a short name or description has only words of the document, apart from 'the' and 'of'."""
+    words, known = (set(re.findall(r"\w+", plain_text(text).casefold())) for text in (name, document))
+    told = words - {"a", "an", "the", "of", "for"}
+    return bool(told) and told <= known and len(name) <= _LONGEST_SPEAKER and not has_forbidden_text(name)
 
 
 @lru_cache(maxsize=_REMEMBERED)

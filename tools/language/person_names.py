@@ -12,7 +12,7 @@ from tools.language.lexicon import is_name, is_word, lexicon_tag
 
 _BLOCKS, _SEARCHED = 4_000, 400_000  # most blocks and characters of a document that are searched for names
 _MOST_NAMES = 500
-_CENTRE = re.compile(r"Cent(?:re|er) for ")
+_CENTRE = re.compile(r"Cent(?:re|er) for |.*\b(?:Policy|Research|Studies|Advice|Law) (?:Cent(?:re|er)|Unit)$")
 _LEGAL_FORMS = ("plc", "ltd", "inc")  # also written without a capital
 _LABEL_SIGNS = " ~@*#<>•·–—-|,:\u200e"  # signs around a label
 _MOST_FORMS, _LONGEST_FORM = 200, 70  # most occurrences of a name; characters before the name's last word
@@ -112,7 +112,7 @@ def role_holder(role: str, text: str) -> str:
     if re.fullmatch(r"(?i:chair(?:man|woman|person)?|conven[eo]r)", named):
         named = r"(?:chair(?:man|woman|person)?|conven[eo]r)"
     for told in (
-        rf"({person}) ?[(\[](?i:(?:[^()]{{0,60}}\W)?{named}(?:\W[^()]{{0,60}})?)[)\]]",
+        rf"({person})(?: ?\([A-Z]{{2,3}}\))? ?[(\[](?i:(?:[^()]{{0,60}}\W)?{named}(?:\W[^()]{{0,60}})?)[)\]]",
         rf"(?i:\b{named})(?:,? \(?({person})|: ({person})(?= \w+:| ?(?:[;.()\n]|$)))",
         rf"(?:^|[;:.\n] ?)({person}), (?:the )?(?i:{named})\b",
     ):
@@ -163,6 +163,8 @@ def is_handle(label: str) -> bool:
     words = re.sub(r"\(.*\)", "", label).split()
     if not words or ":" in label:
         return False
+    if pattern("NOBODY").fullmatch(label):
+        return True
     if len(words) == 1:
         odd = label.endswith((".", "!", "?", ":")) or label[0].isdigit()
         return not odd and lexicon_tag(label.lower())[:2] not in ("PR", "DT", "IN")
@@ -234,6 +236,7 @@ class SpeakerNames:
         if pattern("INITIALS").fullmatch(who):
             words = [rf"(?:{source('PARTICLE')} )*{initial}[\w'’-]+" for initial in who.replace(".", "")]
             told = re.findall(rf"({source('PERSON')}) ?\({re.escape(who)}\b", self._text)
+            told = [name for name in told if " " in name or not is_word(name.lower())]  # 'Motion (JR)'
             people = set(told or re.findall(rf"\b{' '.join(words)}", self._text))
             if people:
                 return name_with_label(fullest_form(people.pop(), self._text), who) if len(people) == 1 else who

@@ -162,8 +162,8 @@ class QuotablePart:
 
 def quotable_parts(passage: Passage) -> list[QuotablePart]:
     """Returns the quotable parts of a passage in order. `clear` is False if a person who reads the part can only guess
-    its meaning."""
-    sentences = [] if _ASKS.search(passage.speaker) else split_sentences(passage.text)
+    its meaning. Tables have no quotable parts."""
+    sentences = [] if _ASKS.search(passage.speaker) or passage.form == "table" else split_sentences(passage.text)
     found: list[QuotablePart] = []
     before = -1  # the position of the last sentence of prose
     for position, sentence in enumerate(sentences):

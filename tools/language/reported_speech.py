@@ -14,6 +14,7 @@ UNNAMED = "somebody quoted"
 INTERVIEWER = "Interviewer"
 """The speaker of an interview's questions. The word stands alone or follows a name. The questions are no evidence."""
 
+_JOINING = re.compile(r"^(?:And|But|Yet|So) ")
 _OF_A_PLACE = re.compile(r"\b(?:at|in|near|runs|owns|keeps)(?: the)? $")  # 'Una Roe, who runs the Kelby Inn'
 _WORD = re.compile(r"\w+")
 _OPENING = 12  # first words of a sentence, which may reject the previous sentence
@@ -57,12 +58,14 @@ def speaker_in_clause(clause: str, verbs: str = "VERB") -> str:
         who = _subject_at_end(pattern("ADVERBS").sub("", before))
         if who and (relative := _RELATIVE.search(before[: before.rfind(who)])) and pos_tag(relative[1])[:2] == "NN":
             continue  # 'the crew that the Trust promises'
-        first = pattern("SUBJECT_OF_TWO").match(clause) if before.endswith((" and", " but")) else None
+        two = before.endswith((" and", " but"))
+        first = (pattern("APPOSED").match(clause) or pattern("SUBJECT_OF_TWO").match(clause)) if two else None
         if first and is_person(first["who"]):  # 'Una Roe agreed but added'
             return first["who"]
         if who.endswith((" and", " but")):  # 'The chair opened the item and reminded members'
             who = ""
-        if who and (not _is_described(who) or pattern("VERB").match(clause, verb.start())):
+        role = verbs == "VERB_IN_MINUTES" and pattern("ROLE").fullmatch(who)  # 'The clerk advised'
+        if who and (role or not _is_described(who) or pattern("VERB").match(clause, verb.start())):
             return who
     return ""
 
@@ -87,8 +90,9 @@ def _subject_at_end(left: str) -> str:
     left = pattern("RELATIVE").sub("", left)
     if pattern("PASSIVE").search(left):
         return ""
-    if together := _joint_subject(left):
-        return together
+    spoken_for = pattern("SPOKEN_FOR").search(left)
+    if whole := spoken_for[0] if spoken_for else _joint_subject(left):
+        return whole
     if left.endswith(","):
         *chunks, last = [chunk.strip(" “”\"'") for chunk in left[:-1].split(",")]
         last = re.sub(r"^the ", "", last)
@@ -108,31 +112,46 @@ def _subject_at_end(left: str) -> str:
         return last
     found = pattern("NAME_AT_END").search(left)
     if found and (place := pattern("PREPOSITION").search(left[: found.start()])):
-        who = left[: place.start()].rstrip() if place[0] in ("of ", "from ", "for ") else ""
-        holder = pattern("NAME_AT_END").search(who)
-        name = without_leading_words(holder[0]) if holder else ""
-        clear = holder and not pattern("PREPOSITION").search(who[: holder.start()])
-        return name if clear and (is_person(name) or (name == who and is_name(who))) else ""  # 'Una Roe of Mill Lane'
+        return _subject_before(place[0], left[: place.start()].rstrip())
     if found:
         if found[0].lower().startswith("the ") and not pattern("TITLES").search(found[0]):
             return found[0]
         name = without_leading_words(found[0])
         return name if is_person(name) or is_name(name) or pattern("INITIALS").fullmatch(name) else ""
-    return found[0] if (found := pattern("DESCRIBED").search(left[-80:])) else ""
+    found = pattern("DESCRIBED").search(left, max(0, len(left) - 80))
+    place = pattern("PREPOSITION").search(left[: found.start()]) if found else None
+    before = _subject_before(place[0], left[: place.start()].rstrip()) if place else ""  # 'Una Roe of the coast police'
+    return before or (found[0] if found else "")
 
 
-def speaker_of(passage: Passage, quote: str) -> str:
+def _subject_before(preposition: str, who: str) -> str:
+    """Returns the subject before a place or body: Una Roe in 'Una Roe of Mill Lane', or 'a tenant' in 'a tenant of Mill
+    Lane'; else ''."""
+    holder = pattern("NAME_AT_END").search(who) if preposition in ("of ", "from ", "for ", "in ", "at ") else None
+    name = without_leading_words(holder[0]) if holder else ""
+    clear = holder and not pattern("PREPOSITION").search(who[: holder.start()])
+    if clear and (is_person(name) or (name == _JOINING.sub("", who) and is_name(name))):
+        return name
+    one = pattern("DESCRIBED").search(who) if preposition in ("of ", "from ") else None
+    return one[0] if one and pattern("INDEFINITE").match(one[0]) else ""
+
+
+def speaker_of(passage: Passage, quote: str, named: str = "") -> str:
     """Returns the speaker of a quote. If the passage reports another person's words, both are named: 'Una Roe, quoted
-    by Ana Pereira'. Otherwise the passage's speaker, else its author."""
-    text = passage.whole or passage.text
-    own, reported = passage.said_by, reported_speaker(quote, text, spoken=bool(passage.speaker))
+    by Ana Pereira'. Otherwise the passage's speaker, else its author. named: the speaker that a model names instead of
+    the rules; an uncertain speaker of the passage then gives way."""
+    text, own = passage.whole or passage.text, passage.said_by
+    reported = named or reported_speaker(quote, text, spoken=bool(passage.speaker))
+    words, body = (set(_WORD.findall(name.casefold())) for name in (reported, passage.publisher))
     issuer = passage.kind in _RELEASES and reported.startswith("The ") and _is_described(reported)
-    if not reported or issuer:  # 'The company points out' in a company's press release
+    if not reported or issuer or (named and words - {"the"} <= body):  # 'The company' in a company's press release
         return own
-    words = set(_WORD.findall(reported.casefold()))
     others = [name for name in own.split(", ") if words.isdisjoint(_WORD.findall(name.casefold())[-1:])]
     of_self = not own or len(others) < len(own.split(", "))
-    if passage.speaker and (of_self or not words.isdisjoint(_WORD.findall(own.casefold()))):
+    if named and own.startswith(PROBABLY):
+        return own.removeprefix(PROBABLY) if of_self else named
+    alone = passage.speaker or (named and own and ", " not in own)
+    if alone and (of_self or not words.isdisjoint(_WORD.findall(own.casefold()))):
         return own
     by = " by" if reported == UNNAMED else ", quoted by"
     return reported if of_self else f"{reported}{by} {own}"
@@ -246,9 +265,9 @@ def _speaker_of_clause(text: str, quotations: list[tuple[int, int]], begin: int,
         return ""
     starts = [0, *(m.end() for m in pattern("SENTENCE_END").finditer(clause))]
     place = next((start for start in reversed(starts) if re.search(rf"\b{re.escape(who)}\b", clause[start:])), 0)
-    if quotes and _is_described(who) and who.lower().startswith("the "):
-        return who[0].upper() + who[1:]
     found = _resolved_name(who, begin + place, text, quotations)
+    if not found and quotes and _is_described(who) and who.lower().startswith("the "):
+        return who[0].upper() + who[1:]
     if not found and pattern("INDEFINITE").match(who) and not pattern("THING").search(who):
         found = UNNAMED if quotes or pattern("ASSERTED").search(clause) else ""
     return "" if found == UNNAMED and pattern("GENERAL").search(clause) else found
@@ -300,10 +319,21 @@ def _resolved_name(who: str, place: int, text: str, quotations: list[tuple[int, 
     """Returns the name that the words refer to at this place."""
     if pattern("PRONOUN").fullmatch(who):
         return _antecedent(who.lower(), _blank_quotations(text, quotations)[:place])
+    if spokesperson := _spokesperson(who, _blank_quotations(text, quotations)[:place]):
+        return spokesperson
     if who and _is_described(who):
         named = who[0].upper() + who[1:] if who.lower().startswith("the ") else UNNAMED
         return named if pattern("SOURCE").search(who) else ""
     return fullest_form(who, text)
+
+
+def _spokesperson(who: str, before: str) -> str:
+    """Returns 'A spokeswoman for the Trust' for these words, or for 'the spokeswoman' below them; else ''."""
+    if pattern("SPOKEN_FOR").fullmatch(who):
+        return who[0].upper() + who[1:]
+    earlier = reversed(pattern("SENTENCE_END").split(before) if pattern("SPOKES").fullmatch(who[4:]) else [])
+    told = (name for name in map(speaker_in_clause, earlier) if who[4:] in name.split())  # after 'the '
+    return next(filter(None, (_spokesperson(name, "") for name in told)), "")
 
 
 def _antecedent(pronoun: str, before: str) -> str:
@@ -312,7 +342,7 @@ def _antecedent(pronoun: str, before: str) -> str:
     for distance, sentence in enumerate(reversed(pattern("SENTENCE_END").split(before))):
         told = speaker_in_clause(sentence)
         if told and _is_described(told):
-            return UNNAMED
+            return _spokesperson(told, before) or UNNAMED
         if told and not (told.isupper() or pattern("PRONOUN").fullmatch(told) or wrong.search(told)):
             return fullest_form(told, before)
         found = (m for m in pattern("PERSON").finditer(sentence) if not _OF_A_PLACE.search(sentence[: m.start()]))

@@ -88,10 +88,12 @@ def document_attributes(passage: Passage) -> dict[str, str]:
 
 
 def passage_line(passage: Passage) -> str:
-    """'section | speaker: text' on one line, without the parts that the document's heading repeats."""
+    """'section | speaker: text' on one line, without the parts that the document's heading repeats. ' / ' separates the
+    rows of a table."""
     section = f"{passage.section} | " if passage.section not in ("", passage.title) else ""
     speaker = f"{passage.speaker}: " if passage.speaker else ""
-    return one_line(section + speaker + passage.text)
+    text = passage.text.replace("\n", " / ") if passage.form == "table" else passage.text
+    return one_line(section + speaker + text)
 
 
 _CHARACTERS = 24_000  # most characters of the passages in a call
