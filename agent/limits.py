@@ -92,8 +92,9 @@ MOST_ALSO, ALSO_PER_DOCUMENT = 15, 2
 """Sentences of no side: in an answer, and from one document."""
 ALSO_ON_QUESTION = 0.35
 """Least cosine of a sentence to the question."""
-SURELY_ON_QUESTION = 0.6
-"""A single sentence with this cosine to the question proves that the documents are on the question."""
+SURELY_ON_QUESTION, SHORT_ON_QUESTION = 0.6, 0.7
+"""A single sentence with this cosine to the question proves that the documents are on the question; and a short
+sentence with the second cosine, because short sentences are near more questions."""
 NEAREST_SENTENCES, WORDS_WEIGHT, ON_QUESTION_SUM, ON_QUESTION_SAMPLES = 3, 0.3, 0.56, 0.47
 """Otherwise a sum must reach ON_QUESTION_SUM: the mean cosine of the NEAREST_SENTENCES to the question, plus
 WORDS_WEIGHT times the share of the question's words in the documents. The samples have thirty topics, so some sentence

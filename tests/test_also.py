@@ -131,3 +131,24 @@ def test_a_weak_verdict_hides_no_passage_from_a_follow_up(focus: str, listed: se
     }
     known = RunState(framing=framing, perspectives=sides, support=support, threshold=0.5, off_question=[4])
     assert sideless_passages(known) == listed
+
+
+async def test_short_opinions_follow_the_reasons_and_their_opposite_is_no_repetition(
+    made: Callable[[Any], Models],
+) -> None:
+    models, question = made(Stances()), "Should the parish keep the winter warden?"
+    reason = "The parish should keep the winter warden, because somebody has to look at the ice."
+    letter = (reason, "Sack the winter warden.", "Keep the winter warden.", "Winter warden to go", "Dear parish,")
+    assert await also(models, letter, question=question) == [reason, "Sack the winter warden."], "two of a person"
+    others = ("Keep the winter warden.",), ("Keep our winter warden.",)
+    found = await also(models, letter, *others, question=question)
+    assert (found[0], *sorted(found[1:])) == (reason, "Keep our winter warden.", "Sack the winter warden.")
+
+
+async def test_short_sentences_must_be_nearer_to_put_documents_on_a_question(made: Callable[[Any], Models]) -> None:
+    models, said = made(Stances()), ("Sack the winter warden.", "The winter warden is kind.")
+    assert await also(models, said, question="Should the winter warden be sacked?")
+    assert await also(models, (*said, APART), question="Should the winter warden be sacked?")
+    for other in ("Should we sack the night guard?", "Is the prison warden kind?"):
+        assert not await also(models, said, question=other)
+        assert not await also(models, (*said, APART, *ON), question=other)

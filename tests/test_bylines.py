@@ -6,6 +6,7 @@ import pytest
 from office_files import one, paragraph, word
 
 from tools.documents.bylines import read_byline, stated_kind
+from tools.documents.passage_cutting import cut_document
 from tools.language.reported_speech import UNNAMED
 from tools.passages import Block
 
@@ -257,6 +258,50 @@ def test_a_document_tells_its_kind_and_a_thread_the_month_of_its_posts(
 ) -> None:
     (tmp_path / "a.md").write_text(text)
     assert (one(tmp_path / "a.md").kind, one(tmp_path / "a.md").date) == (kind, date)
+
+
+@pytest.mark.parametrize(
+    ("head", "title"),
+    [
+        ("PRESS RELEASE\n\nMill to grind again", "Mill to grind again"),
+        (
+            "FOR IMMEDIATE RELEASE\n4 May 2026\n\nContact: Ode Fenn, 01 555\n\nMill to grind again",
+            "Mill to grind again",
+        ),
+        ("Press release\nMill to grind again", "Mill to grind again"),
+        ("THE VELLBY HERALD\n4 May 2026\n\nMill to grind again\nBy Ode Fenn", "Mill to grind again"),
+        ("Note from the miller, Ode Fenn, 4 May 2026\n\nMill to grind again", "Mill to grind again"),
+        # Nothing below is a title.
+        ("Note from the miller, Ode Fenn, 4 May 2026", "Note from the miller, Ode Fenn"),
+        ("PRESS RELEASE", "a b"),
+        ("THE VELLBY HERALD", "THE VELLBY HERALD"),
+        ("MILL LANE\n\nA short history", "MILL LANE"),
+    ],
+)
+def test_a_head_line_is_no_title_if_a_title_follows(tmp_path: Path, head: str, title: str) -> None:
+    prose = "The mill will grind again this year. The miller has a new stone."
+    (tmp_path / "a_b.txt").write_text(f"{head}\n\n{prose}")
+    assert one(tmp_path / "a_b.txt").title == title
+
+
+def test_a_head_line_above_a_title_or_without_its_day_still_says_who_speaks(tmp_path: Path) -> None:
+    prose = "I have ground since spring. The stone is new."
+    for title, named in (("\n\nMill to grind again", "Mill to grind again"), ("", "Note from the miller, Ines Pell")):
+        (tmp_path / "a.txt").write_text(f"Note from the miller, Ines Pell, 4 May 2026{title}\n\n{prose}")
+        [passage] = cut_document(found := one(tmp_path / "a.txt"))
+        assert (found.title, passage.text, passage.speaker, passage.section) == (named, prose, "Ines Pell", "")
+
+
+def test_a_heading_that_is_a_head_line_is_no_title_if_a_title_follows(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(f"# The Vellby Herald\n\n4 May 2026\n\n## Mill to grind again\n\n{TEXT}")
+    found = one(tmp_path / "a.md")
+    assert (found.title, found.publisher, found.blocks[0].form) == (
+        "Mill to grind again",
+        "The Vellby Herald",
+        "paragraph",
+    )
+    word(tmp_path / "a.docx", "".join(map(paragraph, ("PRESS RELEASE", "Mill to grind again", TEXT))))
+    assert one(tmp_path / "a.docx").title == "Mill to grind again"
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,8 @@
-"""Documents in other languages are told from English ones."""
+"""Documents and questions in other languages are told from English ones."""
 
 import pytest
 
-from tools.language.identification import language_of
+from tools.language.identification import language_of, reads_as_english
 
 GERMAN = (
     "Das Tempolimit auf Autobahnen rettet Leben und senkt den Verbrauch, sagen die einen. Viele Fahrer sind dagegen, "
@@ -34,3 +34,18 @@ MIXED = "The Bundesverfassungsgericht struck down the Vorratsdatenspeicherung, a
 )
 def test_the_language_of_a_text(code: str, text: str) -> None:
     assert language_of(text) == code
+
+
+@pytest.mark.parametrize(
+    ("question", "english"),
+    [
+        ("shud the nite fery stop?", True),
+        ("stopp teh nite fery", True),
+        ("shoud teh old cran be torn dwn", True),
+        ("gibt es the met noch", False),
+        ("vi piace the office", False),
+        ("bør nattfergen stoppes", False),
+    ],
+)
+def test_a_question_with_a_word_of_english_alone_may_be_misspelt(question: str, english: bool) -> None:
+    assert reads_as_english(question) is english

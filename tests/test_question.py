@@ -126,3 +126,19 @@ def test_no_text_is_too_odd(text: str) -> None:
 def test_misspelt_words_are_read_as_the_documents_spell_them(typed: str, meant: str) -> None:
     text = "The library may move to the shopping centre, where parking is free. The country pays. The Meridian is full."
     assert respelled(typed, text) == meant
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("stop the nite ferry?", "stop the night ferry?"),
+        ("is the fery loud at ngiht", "is the ferry loud at night"),
+        ("keep the skool tran", "keep the school train"),
+        ("Is Rome fair to boys with an uber?", "Is Rome fair to boys with an uber?"),  # names and new words are none
+        ("ban the vape, the wifi and the lidar", "ban the vape, the wifi and the lidar"),
+        ("is a lama a pet", "is a lama a pet"),  # 'llama' is there once alone
+    ],
+)
+def test_short_misspelt_words_are_read_as_words_that_recur(typed: str, meant: str) -> None:
+    text = "The night ferry, the school train, the wife, the room, the vane and the urban liar. "
+    assert respelled(typed, f"{text * 2} A llama.") == meant

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.language.grounding import verbatim
-from tools.language.quotable import LONGEST_PAIR, QuotablePart, quotable_parts
+from tools.language.quotable import LONGEST_PAIR, QuotablePart, quotable_parts, short_statements
 from tools.passages import Passage
 
 CLEAR = """
@@ -109,6 +109,39 @@ def test_is_shown_so_that_it_is_understood(text: str, shown: str) -> None:
 )
 def test_a_view_that_the_author_may_reject_is_not_quoted_alone(foil: str, after: str, left_out: bool) -> None:
     assert (foil in [u.text for u in of(f"{foil} {after}")]) is not left_out
+
+
+@pytest.mark.parametrize(
+    ("text", "stated"),
+    [
+        ("We met in the old boathouse at six. Sink the barge.", ["Sink the barge."]),
+        (
+            "Please keep the barge! Never move our barge.",
+            ["Please keep the barge!", "Never move our barge."],
+        ),
+        (
+            "The barge must go. I like the barge. Barges cost money.",
+            ["The barge must go.", "I like the barge.", "Barges cost money."],
+        ),
+        # Greetings, signatures, headings, fragments, questions, and sentences that lean on another one
+        (
+            "Dear rowers,\nThanks to everyone.\nUna Vell, chair of the rowers\nKeep the barge afloat\nBarge to be sold",
+            [],
+        ),
+        ("The old barge. Not the barge! Why sell the barge? Sell it now. They want the barge. SELL THE BARGE.", []),
+        ("The first was cheap. Rowers who met. On the barge: nothing. Keep “the barge.", []),
+    ],
+)
+def test_a_short_sentence_may_say_something_alone(text: str, stated: list[str]) -> None:
+    assert [part.text for part in short_statements(Passage(1, "d", "c", text))] == stated
+
+
+def test_a_turn_or_a_row_needs_no_full_stop() -> None:
+    text = "i would keep the barge where the rowers can read the name"
+    for speaker, key, stated in (("vell7", "", True), ("", "replies.csv#d", True), ("", "", False)):
+        parts = short_statements(Passage(1, "d", "c", text, speaker=speaker, key=key))
+        assert [(p.text, p.shown, p.clear) for p in parts] == [(text, f"[I]{text[1:]}", True)] * stated
+    assert not short_statements(Passage(1, "d", "c", "the old barge on the quay", speaker="vell7"))
 
 
 def test_a_salutation_is_not_put_before_a_sentence() -> None:

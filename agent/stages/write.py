@@ -44,7 +44,7 @@ from tools.errors import DeadlineError, JudgeError, ProviderReplyError
 from tools.language.grounding import is_denied
 from tools.language.lexicon import analyzer, respelled
 from tools.language.question import ANSWERS
-from tools.language.quotable import QuotablePart, quotable_parts
+from tools.language.quotable import QuotablePart, quotable_parts, short_statements
 from tools.language.sentences import split_sentences
 from tools.limits import CLEAR
 from tools.models.chat.model import ChatModel
@@ -353,6 +353,7 @@ def _claim(brief: Brief, written: WrittenClaim, text: str, shown: Sequence[Passa
 
 
 _BY_PASSAGE, _BY_WORDS = 0.5, 0.3  # weights; the sentence's own cosine has weight 1
+_SHORT = 8  # words
 
 
 async def also_claims(
@@ -365,30 +366,42 @@ async def also_claims(
     the question's words in the sentence, weighted by inverse document frequency over the sentences. searched: the
     question as it was searched. typed: the question as the user typed it.
     """
-    parts = [part for passage in passages for part in quotable_parts(passage) if part.clear]
+    full = [part for passage in passages for part in quotable_parts(passage) if part.clear]
+    parts = [*full, *(part for passage in passages for part in short_statements(passage))]
     if not parts:
         return []
     question = respelled(with_focus(searched, typed), " ".join(part.text for part in parts))
     vectors, known = await part_vectors(models, parts), await models.encode([question, *quoted])
-    near, (shared, held) = vectors @ known[0], _shared_words(question, parts)
-    if not _on_question(near, held, samples=all(passage.collection == SAMPLES for passage in passages)):
+    near, (shared, _) = vectors @ known[0], _shared_words(question, parts)
+    held, samples = _shared_words(question, full)[1], all(passage.collection == SAMPLES for passage in passages)
+    known_by_full = bool(full) and _on_question(near[: len(full)], held, samples=samples)
+    if not known_by_full and near[len(full) :].max(initial=0.0) < limits.SHORT_ON_QUESTION:
         return []
     fit = near + _BY_PASSAGE * best_of_passage(parts, near) + _BY_WORDS * shared
+    fit[len(full) :] -= fit.max()  # a reason stands before a bare opinion
     used = list(zip(quoted, known[1:], strict=True))
-    documents, chosen = Counter[tuple[str, str]](), list[Claim]()
+    documents, chosen = Counter[tuple[str, ...]](), list[Claim]()
     for i in (int(i) for i in np.argsort(-fit, kind="stable") if near[i] >= limits.ALSO_ON_QUESTION):
         part = parts[i]
-        near_used = (text for text, other in used if float(vectors[i] @ other) >= limits.REPEATS)
-        repeats = not all(is_denied(part.text, text) for text in near_used)  # 'sell' and 'not sell' are both shown
-        often = documents[part.passage.document] >= limits.ALSO_PER_DOCUMENT
+        repeats = any(float(vectors[i] @ v) >= limits.REPEATS and _repeats(part.text, text) for text, v in used)
+        whole, person = part.passage.document, (*part.passage.document, part.passage.speaker)
+        often = documents[whole if i < len(full) else person] >= limits.ALSO_PER_DOCUMENT
         if len(chosen) < limits.MOST_ALSO and not often and not repeats:
-            documents[part.passage.document] += 1
+            documents.update([whole, person])
             used.append((part.text, vectors[i]))
             where = [part.passage.id]
             chosen.append(
                 Claim(perspective="", text=part.text, shown=part.shown, passages=where, support=0.0, role="also")
             )
     return chosen
+
+
+def _repeats(text: str, other: str) -> bool:
+    """Whether texts with near vectors say the same: 'sell' and 'not sell' do not. For a short text the words decide,
+    because 'Keep the crane' is also near 'Sell the crane'."""
+    words, others = (frozenset(analyzer().analyze(t)) for t in (text, other))
+    short = min(len(text.split()), len(other.split())) < _SHORT
+    return not is_denied(text, other) and (not short or words <= others or others <= words)
 
 
 def _on_question(near: NDArray[np.float32], held: float, *, samples: bool) -> bool:

@@ -65,6 +65,12 @@ _PLACE = re.compile(r"\W*(?:[A-Z][\w'’-]+ ){0,3}[A-Z][\w'’-]+,? ")
 _LETTER = re.compile(r"(?i)\b(?:open )?letter\b")
 _SPEECH = re.compile(r"(?i)\b(?:speech|remarks|sermon|lecture|testimony|(?:statement|address) (?:to|by|at))\b")
 _SALUTED = re.compile(r"(?i)dear \w")
+_LABEL = re.compile(
+    r"(?i)(?:(?:press|news|media) (?:release|statement)|(?:for )?immediate release|opinion|editorial|comment(?:ary)?):?"
+)
+_SENT_BY = re.compile(r"(?i)(?:an? |the )?(?:note|memo(?:randum)?|letter|message|statement|remarks) (?:from|by)\b")
+_BESIDE_TITLE = re.compile(r"(?i)\W*(?:embargo|dear\b|(?:to|cc|present|contacts?|e-?mail|phone|tel)\b[^:]{0,9}:)")
+_LONGEST_TITLE = 14  # words
 _POSTED = re.compile(rf"(?i)\b(?:wrote|posted|commented|replied|said)\b[,:]?(?: on| at)? .{{0,12}}?{WRITTEN_DATE}")
 _WRITTEN = re.compile(rf"(?i){WRITTEN_DATE}")
 _LEAST_POSTS = 2
@@ -321,6 +327,33 @@ def _kind_with_body(block: Block) -> str:
 def is_byline(line: str) -> bool:
     """Whether a line of the head names an author, a date or a publisher."""
     return any(read_byline([Block(line.replace("*", ""))]).values())
+
+
+def is_head_line(line: str) -> bool:
+    """Whether a line names only the document's kind, newspaper, writer or contact: 'PRESS RELEASE – 6 June 2026', 'THE
+    HILL HERALD', 'Note from Una Roe, 3 May 2024'. A title may follow."""
+    parts = head_parts(line) or [line.strip(" *_:")]
+    sent = "" in parts and any(_SENT_BY.match(part) or is_surely_person(part) for part in parts)
+    capital = [part for part in parts if part.isupper() or part.startswith("The ")]
+    papers = [part for part in capital if pattern("PAPER").search(part) and is_organisation(part)]
+    told = [part for part in parts if part]
+    named = told and all(part in papers or _LABEL.fullmatch(part) for part in told)
+    return bool(sent or named or _BESIDE_TITLE.match(line))
+
+
+def with_title(title: str, blocks: tuple[Block, ...]) -> tuple[str, tuple[Block, ...]]:
+    """Returns the title and the blocks. If the title, or the first block of an untitled document, is a head line, the
+    line below the head is the title, as a heading. If prose follows the head, the title loses its day."""
+    if not is_head_line(title or "".join(b.text for b in blocks[:1])):
+        return title, blocks
+    at = len(list(takewhile(lambda b: is_head_line(b.text) or is_byline(b.text), blocks)))
+    text = blocks[at].text if at + 1 < len(blocks) and (at or blocks[0].form == "heading") else "."
+    if text[-1] in ".:;," or has_sentence(text) or blocks[at].form in _NO_HEAD or len(text.split()) > _LONGEST_TITLE:
+        return ", ".join(filter(None, head_parts(title))) or title, blocks
+    writer = (b if pattern("HEADED").search(b.text) else replace(b, form="paragraph", level=0) for b in blocks[:at])
+    above = tuple(writer)  # a heading with a name says who speaks below
+    level = 1 + any(b.form == "heading" for b in above)
+    return text, (*above, replace(blocks[at], form="heading", level=level), *blocks[at + 1 :])
 
 
 def _publisher(blocks: Sequence[Block]) -> str:

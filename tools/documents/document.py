@@ -14,7 +14,15 @@ from textwrap import shorten
 from typing import Any
 
 from tools.dates import date_of_cell
-from tools.documents.bylines import blog_line, posts_date, properties_byline, read_byline, read_signature, stated_kind
+from tools.documents.bylines import (
+    blog_line,
+    posts_date,
+    properties_byline,
+    read_byline,
+    read_signature,
+    stated_kind,
+    with_title,
+)
 from tools.documents.speakers import with_speakers
 from tools.errors import SourceError
 from tools.language.sentences import clean_text
@@ -248,16 +256,18 @@ def document_of_blocks(
     told = tuple(replace(b, text=_unlinked(b.text)) if b.form == "heading" else b for b in blocks if b.text.strip())
     heading = next((b.text for b in told if b.form == "heading"), "")
     title = fields.get("title") or (properties or {}).get("title") or heading
-    told = _demote_false_headings(told, str(title))
+    title, told = with_title(str(title), told)
+    heading = next((b.text for b in told if b.form == "heading"), "")
+    told = _demote_false_headings(told, title)
     ended = [_ENDLESS_WORD.subn(r"\1…", b.text) for b in told]
     taken = tuple(replace(b, text=text) if n else b for b, (text, n) in zip(told, ended, strict=True))
     found = Counter({**(left_out or {}), _ENDLESS_WORDS: sum(n for _, n in ended)})
     written = str(fields.get("author") or "") or read_byline(taken)["author"]
     written = written or properties_byline(properties or {}, taken)["author"]
-    spoken = tuple(with_speakers(taken, found, str(title), written))
+    spoken = tuple(with_speakers(taken, found, title, written))
     if title == heading and all(b.speaker or b.text != heading for b in spoken):  # the heading was a speaker's name
         title = next((b.text for b in spoken if b.form == "heading"), "")
-    values = {**fields, "title": _unlinked(str(title or untitled)), "kind": fields.get("kind") or stated_kind(taken)}
+    values = {**fields, "title": _unlinked(title or untitled), "kind": fields.get("kind") or stated_kind(taken)}
     several = len({b.speaker for b in spoken} - {""}) > 1 and not blog_line(taken)  # others comment on a blog's post
     alone = {"author": ""} if several else {}
     add_fields(values, "posts", date=posts_date(taken))

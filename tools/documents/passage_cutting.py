@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
+from tools.documents.bylines import is_head_line
 from tools.language.person_names import pattern
 from tools.language.sentences import SENTENCE_END, clean_text, split_sentences
 from tools.limits import PASSAGE_WORDS
@@ -74,7 +75,8 @@ def _block_passages(document: SourceDocument) -> list[PassageText]:
     for (section, form, *_), blocks in groupby(_placed_blocks(document), key=lambda placed: placed[:-1]):
         own = [block for *_, block in blocks]
         pack = _prose_passages if form == "prose" else _row_passages
-        passages += pack(own, "" if section == document.title else section, form)
+        told = section == document.title or (section.startswith(document.title) and is_head_line(section))
+        passages += pack(own, "" if told else section, form)
     return passages
 
 

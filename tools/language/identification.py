@@ -94,6 +94,8 @@ _NOUN = re.compile(r"[a-z]{3,}(?:ism|isation|ization|ing|ship|hood|ness|ption|ol
 _OPENERS = frozenset(
     "is are am do does did should can could would has have must what how why who when which where".split()
 )
+_TELLING = frozenset("the teh hte should shoud shuld shud would woud wud which wich".split())
+"""Words that no other language has, and their commonest misspellings."""
 
 
 def question_words(text: str) -> list[str]:
@@ -125,7 +127,9 @@ def reads_as_english(question: str) -> bool:
     code, probability = _classifier().classify(latin)
     if str(code) == "en" and probability >= _EVEN:  # likelier than all other languages together
         return True
-    return (english or begins) and (str(code) in _ENGLISHES or probability < _LIKELY)
+    if (english or begins) and (str(code) in _ENGLISHES or probability < _LIKELY):
+        return True
+    return not _TELLING.isdisjoint(map(str.casefold, words)) and not _likeliest_language(question)
 
 
 def is_english(words: list[str]) -> bool:

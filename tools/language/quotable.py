@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from tools.language.grounding import verbatim
-from tools.language.lexicon import finite_verb
+from tools.language.lexicon import bare_word, finite_verb, pos_tag
 from tools.language.reported_speech import INTERVIEWER, is_foil, speaker_of
 from tools.language.sentences import is_no_prose, split_sentences, without_list_mark
 from tools.passages import Passage
@@ -117,6 +117,13 @@ def is_prose(sentence: str) -> bool:
 
 
 SHORTEST_QUOTE, LONGEST_QUOTE, LONGEST_PAIR = 6, 60, 75  # words: least and most of one sentence, most of two
+_SHORTEST_STATEMENT = 3  # words, such as 'Keep the crane.'
+_VERB_LIKE_NOUN = re.compile(r"^(?:I|We|Never) \w|.\s(?:costs?|needs?|helps?|hurts?|harms?|works?|matters?)\s")
+_NO_STATEMENT = re.compile(  # marks of a heading, a question or a part; words that refer to another sentence
+    r"^(?:why|what|how|who|when|where)\b|[?:;,…]$|:\s|[\"“”()\[\]]|\b(?:its?|they|them|their|he|she|him|his|her|this|"
+    r"these|those|that|which|who|whose|there|so|such|both|first|second|third|fourth|too[.!])(?!\w)",
+    re.IGNORECASE,
+)
 
 # Connectives without a meaning of their own. 'otherwise', 'nor', 'but for', 'so far' and 'yet to' have a meaning.
 _CONNECTIVE = re.compile(
@@ -168,6 +175,31 @@ def quotable_parts(passage: Passage) -> list[QuotablePart]:
             found.append(unit)
         before = position
     return found
+
+
+def short_statements(passage: Passage) -> list[QuotablePart]:
+    """Returns the parts that `quotable_parts` refuses for their form, but that say something alone: 'Keep the crane.',
+    and 'I would keep the crane' without a full stop, as a person's whole turn or a table's row."""
+    prose = passage.form == "prose" and not _ASKS.search(passage.speaker)
+    sentences = split_sentences(passage.text) if prose else []
+    told = {i for part in quotable_parts(passage) for i in part.positions}
+    own = bool(passage.speaker) or "#" in passage.key  # of a row
+    casual = own and (len(sentences) == 1 or not any(map(_ENDS.search, sentences)))
+    new = [(i, without_list_mark(text)) for i, text in enumerate(sentences) if i not in told]
+    stated = [(i, text) for i, text in new if _states(text, casual)]
+    fair = [(i, t) for i, t in stated if not is_foil(t, "".join(sentences[i + 1 : i + 2]), passage.text)]
+    return [QuotablePart(passage, text, with_bracketed_capital(text), (i,)) for i, text in fair]
+
+
+def _states(text: str, casual: bool) -> bool:
+    words, ended = text.split(), _ENDS.search(text) and _OPENS.match(text)
+    longest = LONGEST_QUOTE if casual else SHORTEST_QUOTE - 1 if ended else 0
+    refused = text.isupper() or _FURNITURE.search(text) or _NO_STATEMENT.search(text) or needs_context(text)
+    if refused or not _SHORTEST_STATEMENT <= len(words) <= longest or max(map(len, words)) > _LONGEST_WORD:
+        return False
+    tag = pos_tag(words[0])
+    command = tag in ("VB", "VBP") or (tag == "NN" and bare_word(words[1]) in ("the", "our", "a", "all"))
+    return command or finite_verb(words) is not None or bool(_VERB_LIKE_NOUN.search(text))
 
 
 def _quotable_part(passage: Passage, sentences: list[str], position: int, before: int) -> QuotablePart | None:
