@@ -240,6 +240,7 @@ def test_a_first_line_of_plain_text_may_be_its_title(tmp_path: Path, text: str, 
         (f"# To the board\n\nDear members of the board,\n\n{TEXT}", "letter", ""),
         (f"# The ferry: questions and answers\n\n{TEXT}", "FAQ", ""),
         (f"# The ferry\n\nInterview: Ann Lee\n\n{TEXT}", "interview", ""),
+        (f"PRESS RELEASE · Hill Trust · 3 May 2024\n\n# The ferry\n\n{TEXT}", "press release", "2024-05-03"),
         (
             f"# The ferry\n\nBy Ann Lee, Hill Post, 2 May 2024\n\nShe had received 63 letters since 2023. {TEXT}",
             "unknown",

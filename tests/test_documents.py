@@ -63,7 +63,7 @@ def test_each_document_is_listed_once_with_its_stance() -> None:
     )
     sides, about = answer.perspectives[2:], [d for d in answer.documents if d.id in ("bridge/06.md", "bridge/07.md")]
     alone = answer.model_copy(update={"perspectives": sides, "documents": about})
-    listed = "1 argues for ‘A yearly pass’ and 1 against one of the answers but for none."
+    listed = "1 argues for ‘A yearly pass’ and 1 only against an answer."
     assert summary_of(alone) == f"Of 2 documents on this, {listed}"
     assert answer.documents[0].model_dump(exclude={"stances", "quoted", "not_quoted", "id", "file"}) == {
         "collection": "bridge",

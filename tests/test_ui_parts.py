@@ -162,6 +162,13 @@ def test_below_a_claim_stands_who_says_it_and_where() -> None:
     assert both == [f"[1] {first}", f"[2] {second}"]
     loose = AnswerClaim(text="Ferries sink in every winter storm.", citations=[1], quoted=False)
     assert numbered_source_lines(answer, loose) == [first.removeprefix("A. Moen, ")]
+    named = AnswerClaim(text="Ferries sink in every winter storm, says A. Moen.", citations=[1], quoted=False)
+    assert numbered_source_lines(answer, named) == [first]
+    posted = [c.model_copy(update={"speaker": "una_b (2026-03-12)"}) for c in two[:1]]
+    post = numbered_source_lines(
+        ANSWER.model_copy(update={"citations": posted}), AnswerClaim(text="It lasts.", citations=[1])
+    )
+    assert post == ["una_b, 12 March 2026, Paper 1, news, p. 1"]
 
 
 def test_the_page_is_that_of_the_words() -> None:

@@ -192,6 +192,7 @@ def test_nobody_stands_for_whom_a_passage_reports(quote: str, of_an_author: str,
         ("Ines Hald", {"speaker": "probably Hald"}, "Hald"),
         ("Wei Al", {"speaker": "Cllr Wei Al"}, "Cllr Wei Al"),
         ("The Press", {"author": "A. Moen"}, "A. Moen"),  # prints it
+        ("Name and address supplied", {}, "Ines Hald"),
     ],
 )
 def test_whom_a_model_names_goes_before_whom_rules_find(named: str, own: dict[str, str], who: str) -> None:

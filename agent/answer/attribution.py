@@ -98,17 +98,23 @@ def _in_one_line(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
     said_already = kind in named[0].casefold() or named[0] == tr("in the minutes of {body}", body=source.publisher)
     if said_already or (kind == tr(wording.TABLE_ROW) and f", {wording.row_name('')}" in named[0]):
         kind = ""
-    facts = dict.fromkeys((who, *named, kind, wording.date_unless_in_title(" ".join(named), source.date), *pages))
+    facts = dict.fromkeys(
+        (who, *named, kind, wording.date_unless_in_title(" ".join((who, *named)), source.date), *pages)
+    )
     return ", ".join(wording.shortened(fact) for fact in facts if fact)
 
 
 def _speaker(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
     """Returns the source's speaker. A model sometimes cites a text that does not say the claim. If the quotation of a
-    written claim shares too few words with the claim, apart from the question's, the document's author is returned."""
+    written claim shares too few words with the claim, apart from the question's, and the claim does not name the
+    speaker, the document's author is returned."""
     added = {*stems(claim.text)} - {*stems(answer.neutral_question)}
     held = [len(added & {*stems(quote)}) for quote in quotes_behind(claim, source)]
     other_language = answer.language and not claim.quoted  # words of two languages cannot be compared
     says = claim.quoted or other_language or max(held, default=0) >= BARELY_SAYS_CLAIM * len(added)
+    says |= (
+        bool(named := re.findall(r"[\w'’-]+", source.speaker.split(", ")[0].split(" (")[0])) and named[-1] in claim.text
+    )
     if says:
         return source.speaker or claim.speaker
     own = source.collection, source.document_id

@@ -21,7 +21,7 @@ _SENTENCE_END = re.compile(r"(?<=[?!])\s+|(?<=\w{3}\.)\s+")  # not after 'St.'
 _NAMED = 4  # the most answers that the summary names
 _NOT_DONE = ("failed", "degraded", "late")
 _NOT_READ = mark("Time ran out before all was read.")
-_AGAINST_ONE = mark("against one of the answers but for none")
+_AGAINST_ONE = mark("only against an answer")
 _AGAINST_OTHER = mark("against another way but for neither side")
 _STRONGEST = mark("This is the strongest that was found against {claim}. The closest arguments come first.")
 
@@ -151,7 +151,7 @@ def _stance_class(document: AnswerDocument, state: RunState) -> tuple[int, str]:
     """Returns (position in the summary, class) of the document. Yes and no come before other sides."""
     sides, supported = state["perspectives"], {s.perspective for s in document.stances if s.argues == "for"}
     if supported & {s.perspective for s in document.stances if s.argues == "against"} and len(supported) == 1:
-        return len(sides) + 1, tr("for and against the same answer")
+        return len(sides) + 1, tr("both for and against an answer")
     mine = [(place, p) for place, p in enumerate(sides) if p["id"] in supported]
     faced = len({p["stance"] for p in sides} - {"other"}) == 2
     if not mine:

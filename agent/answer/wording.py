@@ -12,7 +12,7 @@ from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspe
 from agent.answer.summary import EVIDENCE_NAMES, queries_in_words
 from agent.state import ANSWER_WORDS, OTHER_WAYS, Stance, is_answer, with_focus
 from prompts import one_line
-from tools.dates import dates_in
+from tools.dates import date_of_cell, dates_in
 from tools.errors import as_sentence
 from tools.language.grounding import stems
 from tools.language.lexicon import count
@@ -183,9 +183,15 @@ def with_speaker(words: str, speaker: str) -> str:
     return " – ".join(filter(None, (words, shorten(speaker_in_words(speaker), _LONGEST_SPEAKER, placeholder=" …"))))
 
 
+_POSTED = re.compile(r"(?P<who>.+) \((?P<day>[^()]*\d[^()]*)\)")
+
+
 def speaker_in_words(speaker: str) -> str:
-    """Returns a speaker with 'probably', 'somebody quoted' and 'quoted by' in the current language."""
+    """Returns a speaker with 'probably', 'somebody quoted', 'quoted by' and the day of a post in the current language:
+    'una_b, 3 May 2025' for 'una_b (2025-05-03)'."""
     who, quoting, author = speaker.partition(", quoted by ")
+    if (posted := _POSTED.fullmatch(who)) and (day := date_of_cell(posted["day"])):
+        who = f"{posted['who']}, {format_date(day)}"
     if who.startswith(f"{UNNAMED} by "):
         who, quoting, author = UNNAMED, " by ", who.removeprefix(f"{UNNAMED} by ")
     who = tr("probably {name}", name=who.removeprefix(PROBABLY)) if who.startswith(PROBABLY) else who

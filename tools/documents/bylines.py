@@ -290,7 +290,7 @@ def stated_kind(blocks: Sequence[Block]) -> str:
     head = [block.text for block in blocks[:_MINUTES_HEAD] if len(block.text) < 300]
     if is_minutes(blocks) and (_MINUTED.search(" ".join(head)) or any(_MEETS.search(b.text) for b in blocks)):
         return mark("minutes")
-    first = (re.split(r"\||, |\s[–—-]+\s", _DATED.sub("|", text))[0] for text in head[:_HEAD])
+    first = (re.split(r"[|·•]|, |\s[–—-]+\s", _DATED.sub("|", text))[0] for text in head[:_HEAD])
     if told := next((m["kind"].lower() for m in map(pattern("KIND").fullmatch, first) if m), ""):
         return mark("press release") if told == "for immediate release" or told.startswith("media") else told
     if any(b.form == "heading" and b.text.count(" ") < 3 and pattern("LETTERS").search(b.text) for b in blocks[:_HEAD]):

@@ -142,6 +142,7 @@ def speaker_of(passage: Passage, quote: str, named: str = "") -> str:
     by Ana Pereira'. Otherwise the passage's speaker, else its author. named: the speaker that a model names instead of
     the rules; an uncertain speaker of the passage then gives way."""
     text, own = passage.whole or passage.text, passage.said_by
+    named = "" if any(pattern(name).fullmatch(named) for name in ("WITHHELD", "NOBODY")) else named
     reported = named or reported_speaker(quote, text, spoken=bool(passage.speaker))
     words, body = (set(_WORD.findall(name.casefold())) for name in (reported, passage.publisher))
     issuer = passage.kind in _RELEASES and reported.startswith("The ") and _is_described(reported)
