@@ -201,6 +201,12 @@ def test_front_matter_goes_before_the_text(tmp_path: Path, front: str, author: s
         ("", "<p>In 2023 it was called 122 times, as was said on 2024-05-03.</p>", "", ""),
         ('<meta property="article:published_time" content="2024-05-03T08:00Z">', "", "", "2024-05-03"),
         ('<meta name="author" content="Ann Lee"><meta name="date" content="2024-05">', "", "Ann Lee", ""),
+        (
+            '<meta name="author" content="Hill Chamber of Trade">',
+            "<p>Hill Chamber of Trade, 3 May 2024</p>",
+            "",
+            "2024-05-03",
+        ),
         ('<meta name="date" content="03/04/2024">', "", "", ""),
         ("", '<p><time datetime="2024-05-03">Friday</time></p>', "", "2024-05-03"),
         (f"<script type='application/ld+json'>{LINKED}</script>", "", "Ann Lee", "2024-05-03"),

@@ -276,9 +276,8 @@ def document_of_blocks(
         add_fields(values, "signature", **{**read_signature(taken), **alone})
         spoken = tuple(_with_editors(spoken, str(values.get("publisher") or ""))) if values.get("author") else spoken
     if properties:
-        add_fields(values, properties["place"], **{**properties_byline(properties, taken), **alone})
-    if str(values.get("publisher") or "").startswith(f"{values.get('author')} "):
-        values["author"] = ""  # 'Hill Chamber', cut from 'Hill Chamber of Trade'
+        own = properties_byline(properties, taken, str(values.get("publisher") or ""))
+        add_fields(values, properties["place"], **{**own, **alone})
     made = document_of_text(external_id, _BLOCK_SEPARATOR.join(b.text for b in spoken), values)
     counts = {what: count for what, count in found.items() if count}
     return replace(made, blocks=spoken, left_out=counts)
