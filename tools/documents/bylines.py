@@ -105,8 +105,8 @@ _NO_AUTHOR = re.compile(
 
 def properties_byline(properties: Mapping[str, str], blocks: Sequence[Block], publisher: str = "") -> dict[str, str]:
     """Returns 'date' and 'author' from a file's properties. Refuses authors that are programs, accounts, single words,
-    or the beginning of the publisher's name. If the properties have no 'date', returns the day of the file's creation ('made'), unless the first blocks
-    name a day or another year."""
+    or the beginning of the publisher's name. If the properties have no 'date', returns the day of the file's creation
+    ('made'), unless the first blocks name a day or another year."""
     parts = re.split(r"\s*[;\n]\s*", properties.get("author", "")[:_LONGEST].strip())
     author = ", ".join(part for part in parts if " " in part and not _NO_AUTHOR.search(part))
     author = "" if publisher.startswith(author) else author
