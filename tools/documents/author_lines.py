@@ -236,6 +236,8 @@ def find_posts(blocks: Sequence[Block]) -> dict[int, Post]:
     found = {i: post for i, block in enumerate(blocks) if (post := _post_of(block, thread))}
     if any(post.open for post in found.values()) and not _are_labels(blocks, found, thread):
         found = {i: post for i, post in found.items() if not post.open}
+    if board := {i: post for i, post in found.items() if pattern("POSTED_AS").fullmatch(blocks[i].text)}:
+        return board
     writers = Counter(post.who for post in found.values())
     said = [post.said or " ".join(b.text for b in blocks[i + 1 : i + 1 + _NEAR]) for i, post in found.items()]
     personal = sum(bool(pattern("OF_US").search(text)) for text in said)
@@ -258,6 +260,8 @@ def _are_labels(blocks: Sequence[Block], posts: Mapping[int, Post], thread: bool
 
 def _post_of(block: Block, thread: bool) -> Post | None:
     told = pattern("POSTED_BY").fullmatch(block.text) if block.form in ("paragraph", "item") else None
+    if posted := pattern("POSTED_AS").fullmatch(block.text):
+        return Post(posted["who"], posted["when"] or "", "")
     if not told or block.speaker or block.quoted:
         return None
     who, day, said = name_in_label(told["who"]), told["when"] or "", told["said"] or ""

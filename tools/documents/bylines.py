@@ -54,7 +54,7 @@ _BY = re.compile(
 _ISSUED = re.compile(
     r"(?i)\W*(?:issued|published|released|prepared) by:? (?:the )?(?P<who>[^|·•,;.()]{3,80}?)(?=\W*$|[|·•,;.(]| on \d)"
 )
-_POSTED_ON = re.compile(rf"\W*(?i:posted|written|published) by (?P<who>{source('PERSON')}),? on (?=\w+ \d|\d)")
+_POSTED_ON = re.compile(rf"\W*(?i:posted|written|published) by (?P<who>{source('PERSON')}),? on (?=(?:\w+day,? )?\w+ \d|\d)")
 _STARTED = re.compile(rf"\W*(?P<who>{source('PERSON')}) (?:has )?(?:started|created|launched) this petition\b")
 _FIELDS = r"(?:publisher|published by|issued by|source|author|date)"
 _FIELD = re.compile(rf"(?i)\W*(?P<field>{_FIELDS}):\W*(?P<value>\S.*)")
@@ -360,7 +360,7 @@ def _body_of_head(line: str, block: Block, blocks: Sequence[Block]) -> str:
     """Returns the organisation that a line names beside a date, or that begins the line; else ''. Beside a person but
     no date, it may be only the person's employer. In minutes, later parts name the place."""
     minutes = is_minutes(blocks)
-    if block.form == "heading" and not (_FAQ.search(line) or minutes):
+    if block.form == "heading" and not (_FAQ.search(line) or minutes or (_WRITTEN.search(line) and is_masthead(line))):
         name = _OUTLET_END.split(line)[0]
         outlet = block is blocks[0] and is_organisation(name)
         return name if outlet and (_ON_AIR.search(name) or any(is_masthead(b.text) for b in blocks[1:2])) else ""

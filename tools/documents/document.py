@@ -138,6 +138,7 @@ _EDITORS_NOTE = re.compile(
     r"(?i)\b(?:we|editors?) (?:re)?(?:print|publish|produce|received?)(?:ed|s)?\b[^.]{0,60}\bletter\b"
 )
 _BLOCKS_ABOVE_LETTER = 4
+_LEAST_SAID = 3  # an author may quote speakers in less than a third of the text
 _LONGEST_HEADING = 20  # words; a longer heading is a sentence
 _LONGEST_KIND = 60  # characters
 _SENTENCE_END = re.compile(r"[^\W\d_]{2}[\"'”’)\]]*[.!][\"'”’)\]]*$")
@@ -258,8 +259,9 @@ def document_of_blocks(
     if title == heading and all(b.speaker or b.text != heading for b in spoken):  # the heading was a speaker's name
         title = next((b.text for b in spoken if b.form == "heading"), "")
     values = {**fields, "title": _unlinked(str(title or untitled)), "kind": fields.get("kind") or stated_kind(taken)}
-    several = len({b.speaker for b in spoken} - {""}) > 1 and not blog_line(taken)  # others comment on a blog's post
-    alone = {"author": ""} if several else {}
+    said = sum(len(b.text) for b in spoken if b.speaker) * _LEAST_SAID
+    several = len({b.speaker for b in spoken} - {""}) > 1 and said > sum(len(b.text) for b in spoken)
+    alone = {"author": ""} if several and not blog_line(taken) else {}  # others comment on a blog's post
     add_fields(values, "posts", date=posts_date(taken))
     add_fields(values, "byline", **{**read_byline(taken), **alone})
     if not values.get("author"):

@@ -12,7 +12,7 @@ from tools.documents.author_lines import is_author, thread_title
 from tools.documents.bylines import has_sentence, is_byline, is_dateline, is_masthead, people_alone, read_byline
 from tools.documents.document import document_of_blocks, file_title, read_decoded
 from tools.language.lexicon import is_word
-from tools.language.person_names import is_organisation, pattern
+from tools.language.person_names import is_organisation, pattern, source
 from tools.passages import Block, SourceDocument
 
 LIGATURES = dict(zip(range(0xFB00, 0xFB07), "ff fi fl ffi ffl st st".split(), strict=True))
@@ -52,6 +52,7 @@ _COLUMN = re.compile(r"\s?\|\s?|(?<=[^\s.!?:])\s{2,}")
 _QUOTED = re.compile(r"\s*(?:>\s?)+")
 _QUOTES = re.compile(r"\s*(?:[\[\d][^<>]{5,80}: ?)?>")  # also after a post's time and writer
 _LONGEST_TITLE = 14  # words
+_LEAST_POSTS = 2
 _HEAD, _WIDEST = 20, 160  # most lines of a head or signature; most characters of such a line
 _SHORTEST_RULE, _SLOPPY = 3, 4  # characters: shortest underline; largest difference to the heading's length
 _NARROWEST, _LOOSE = 30, 6  # characters: least width of wrapped text; slack of a full line
@@ -78,7 +79,7 @@ def read_plain(path: Path, name: str) -> Iterator[SourceDocument]:
 def text_document(text: str, name: str, left_out: Mapping[str, int] | None = None) -> SourceDocument:
     """Returns a document of plain text."""
     counts = Counter(left_out or {})
-    text = separate_bylines(text)
+    text = separate_bylines(_with_plain_posts(text, counts))
     blocks = text_blocks(text, counts)
     above = [*takewhile(lambda b: is_masthead(b.text) or is_dateline(b.text) or is_organisation(b.text), blocks)]
     if title := thread_title(blocks):
@@ -89,6 +90,28 @@ def text_document(text: str, name: str, left_out: Mapping[str, int] | None = Non
             blocks[at] = replace(blocks[at], form="heading", level=1)
             return document_of_blocks(name, blocks, {"title": blocks[at].text}, counts)
     return document_of_blocks(name, blocks, {"title": file_title(name)}, counts)
+
+
+def _with_plain_posts(text: str, left_out: Counter[str]) -> str:
+    """Writes the heads of a copied forum page as 'Post by una_b » 3 May 2025' and marks its quotations with '>'. Removes
+    the writers' profiles and signatures, and the words of buttons."""
+    heads = [*pattern("POST_HEAD").finditer(text)]
+    if len(heads) < _LEAST_POSTS:
+        return text
+    named = [{k[:4]: v for k, v in head.groupdict().items() if v} for head in heads]
+    writers = "|".join(sorted({re.escape(post["name"].strip()) for post in named}, key=len, reverse=True))
+    profile = re.compile(rf"(?m)^(?:{writers})\n+(?:{source('PROFILE')}(?:\n+|$))+")
+    quotation = re.compile(
+        rf"(?m)^(?:Quote:?\n+)?(?:Originally posted by )?({writers})(?: (?:wrote|said))?:?(?: ?↑.*)?\n+"
+        r"((?:[^>\n].*\n+)+?(?=Click to expand)|[^>\n].*)", re.IGNORECASE)
+    found = profile.sub("", text[: heads[0].start()])
+    for head, post, after in zip(heads, named, [*heads[1:], None], strict=True):
+        said = profile.sub("", text[head.end() : after and after.start()])
+        said = quotation.sub(lambda m: f"\n{m[1]} wrote:\n> " + re.sub(r"\n+(?=.)", "\n> ", m[2]) + "\n", said)
+        said, removed = pattern("POST_FURNITURE").subn("", said)
+        left_out["system messages"] += removed
+        found += f"\n\nPost by {post['name'].strip()} » {post['when']}\n\n{said}\n"
+    return found
 
 
 def separate_bylines(text: str) -> str:

@@ -634,7 +634,10 @@ def _speakers_of_quotations(blocks: Sequence[Block]) -> list[Block]:
         lead = pattern("LEADING").search(block.text) if block.text.endswith(":") else None
         led = lead and is_person(lead["who"]) and pattern("OF_US").search(after.text)
         moved = pattern("MOVED").search(block.text)
-        if below and (quoted or is_surely_person(below["who"])):
+        coded = pattern("CODED_END").search(block.text) or pattern("CODED_END").fullmatch(after.text)
+        if coded and (quoted or block.quoted or block.text[0] in '“"' or (i and found[i - 1].text.endswith(":"))):
+            found[i] = replace(block, speaker=coded["who"])
+        elif below and (quoted or is_surely_person(below["who"])):
             found[i] = replace(block, speaker=below["who"])
         elif moved and is_person(moved["who"]) and pattern("MOTION_TEXT").match(after.text):
             found[i + 1] = replace(after, speaker=moved["who"])

@@ -302,6 +302,8 @@ def _attribution(text: str, quotations: list[tuple[int, int]], index: int) -> tu
     start, end = quotations[index]
     following = quotations[index + 1][0] - 1 if index + 1 < len(quotations) else len(text)
     after = pattern("SENTENCE_END").split(text[end + 1 : following], 1)[0]
+    if coded := pattern("CODED").match(after):  # a participant of a study
+        return coded["who"], end
     between = text[quotations[index - 1][1] + 1 if index else 0 : start - 1].strip()
     *others, lead = pattern("SENTENCE_END").split(between)
     led = speaker_in_clause(lead)
