@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tools.documents.author_lines import find_posts, is_thread
 from tools.documents.bylines import below_closing, has_sentence, is_dateline, is_minutes, speakers_of_letters
-from tools.language.lexicon import is_name, is_word
+from tools.language.lexicon import is_name, is_word, lexicon_tag
 from tools.language.person_names import (
     SpeakerNames,
     is_handle,
@@ -35,6 +35,7 @@ from tools.passages import PROBABLY, Block
 
 SHORT_BLOCK = 140  # most characters of a block that may contain only a name and a time
 _BLOCKS, _SEARCHED, _MOST_NAMES = 4_000, 400_000, 200  # most blocks, characters and compared names per document
+_MOST_LABEL_WORDS = 9
 _GUEST = "Guest"  # writes a post with an unclear name, which therefore ends its neighbour's post
 _FREE_SHAPES = ("chat", "stamp", "quoted", "signed", "initials")  # shapes whose labels need not be personal names
 
@@ -172,6 +173,8 @@ def _label_fits_shape(tag: SpeakerTag, count: int, names: SpeakerNames) -> bool:
     handle = not above and count > 1 and bool(pattern("HANDLE").fullmatch(who))
     named = shape == "timed" or (may_be_name(who) and above) or handle
     odd = count == 1 and pattern("INITIALS").fullmatch(who)
+    if shape == "alone" and lexicon_tag(who.split()[0]) == "VB":
+        return False  # 'Keep Mill Lane Open'
     return not pattern("NO_SPEAKER").fullmatch(who) and (_is_known(who, names) or (not odd and (named or recurs)))
 
 
@@ -232,7 +235,9 @@ def _doubtful_tag(tag: SpeakerTag, likely: bool) -> SpeakerTag | None:
     """Returns a tag for a label that resembles the document's tags. Puts `PROBABLY` before a likely name. Leaves an
     unlikely name empty, so that the tag ends the turn."""
     words = tag.who.split()
-    if not (tag.said or tag.shape == "alone") or (len(words) > 3 and not any(w[0].isupper() for w in words[1:])):
+    if not (tag.said or tag.shape == "alone") or len(words) > _MOST_LABEL_WORDS or (
+        len(words) > 3 and not any(w[0].isupper() for w in words[1:])
+    ):
         return None
     named = likely and tag.said and tag.who[:1].isupper() and not pattern("NO_SPEAKER").fullmatch(tag.who)
     return tag._replace(who=PROBABLY + tag.who if named else "")
