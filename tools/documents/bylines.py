@@ -32,7 +32,7 @@ _BLOCKS_BELOW_CLOSING, _MOST_SIGNERS = 12, 3  # most blocks below a closing; mos
 _DATED = re.compile(
     r"(?i)(?:^\W*(?:posted|written|published) by [^.\d]{2,60}? |"
     r"^\W*(?:(?:started|launched|submitted|recorded|signed|adopted) )?|(?<=[|·•,;.(])\s*|\s[–—-]+\s|"
-    r"\b(?:published|posted|written|dated?|issued|release|broadcast|aired|thread (?:started|opened|begun)|"
+    r"\b(?:published|posted|written|dated?|issued|release|broadcast|aired|tx|thread (?:started|opened|begun)|"
     r"(?:held|minutes|meeting|hearing)(?: [^.\d]{0,60} o[nf])?):?\s)"
     rf"(?:(?:on|of|in) )?{WRITTEN_DATE}(?=\W*$|\s?[|·•,;.)]|\s[–—-]|"
     r"\s(?:by|in|at|from|commencing|starting|page|time:)\s)"
@@ -88,7 +88,7 @@ _PETITION = re.compile(  # in a line that is no sentence
     r"(?i)^\W*(?:an? |the |public |online |e-)*petition(?:ers)?\b|\bpetition (?:to|by|from)\b"
 )
 _PETITIONED = re.compile(r"(?i)\b(?:this|our) petition\b(?!['’]s)|\bwe,? the undersigned\b")
-_RELEASE = re.compile(r"(?i)(?:press|news|media) (?:release|statement)")
+_RELEASE = re.compile(r"(?i)(?:press|news|media) ?(?:release|statement)")
 _TITLED = re.compile(r"[^\W\d_]\. |(?:Dr|Prof|Professor|Mrs?|Ms|Cllr|Councillor|Rev|Dame)\b")
 _PARTICLES = frozenset("de van von der den da di la le al bin ap ter dos du y".split())
 _NO_AUTHOR = re.compile(
@@ -360,6 +360,8 @@ def _body_of_head(line: str, block: Block, blocks: Sequence[Block]) -> str:
     """Returns the organisation that a line names beside a date, or that begins the line; else ''. Beside a person but
     no date, it may be only the person's employer. In minutes, later parts name the place."""
     minutes = is_minutes(blocks)
+    if station := pattern("STATION").fullmatch(line):
+        return station["who"]
     if block.form == "heading" and not (_FAQ.search(line) or minutes or (_WRITTEN.search(line) and is_masthead(line))):
         name = _OUTLET_END.split(line)[0]
         outlet = block is blocks[0] and is_organisation(name)
@@ -377,9 +379,13 @@ def _body_of_head(line: str, block: Block, blocks: Sequence[Block]) -> str:
 
 
 def _releasing(blocks: Sequence[Block]) -> str:
-    """Returns the body of a press release whose title and first sentence both begin with the body's name."""
-    head = [block.text for block in blocks[:_HEAD]]
-    if not any(_RELEASE.search(text) and _DATED.sub("", text).strip(" ,.") for text in head if not has_sentence(text)):
+    """Returns the body of a press release: the line beside 'NEWS RELEASE', or the body that begins both the title and
+    the first sentence."""
+    head = [_DATED.sub("", block.text).strip(" ,.|") for block in blocks[:_HEAD] if not has_sentence(block.text)]
+    for line, other in [*pairwise(head), *pairwise(head[::-1])]:
+        if _RELEASE.fullmatch(line.replace(" ", "")) and _acts(other, blocks[_HEAD - 1 :]):
+            return ordinary_case(other)
+    if not any(_RELEASE.search(text) and text for text in head):
         return ""
     begun = [next(filter(is_organisation, _starts(block.text)), "") for block in blocks[:_TOP]]
     return max((name for name in begun if name and begun.count(name) > 1), key=len, default="")

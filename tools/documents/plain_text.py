@@ -53,6 +53,9 @@ _QUOTED = re.compile(r"\s*(?:>\s?)+")
 _QUOTES = re.compile(r"\s*(?:[\[\d][^<>]{5,80}: ?)?>")  # also after a post's time and writer
 _LONGEST_TITLE = 14  # words
 _LEAST_POSTS = 2
+_SPACED = re.compile(r"(?m)^(?=(?:[ \t]*[^\W\d_]){4})(?:[ \t]*[^\W\d_](?!\S)){4,60}[ \t]*$")  # 'N E W S'
+_SKIP = re.compile(r"\A\s*Skip to (?:main )?content\n")  # of a copied web page
+_HEAD_GAP = re.compile(r"(?<=[^\s:.|][^\s:|])[ \t]{3,}(?=[^\s|])")
 _HEAD, _WIDEST = 20, 160  # most lines of a head or signature; most characters of such a line
 _SHORTEST_RULE, _SLOPPY = 3, 4  # characters: shortest underline; largest difference to the heading's length
 _NARROWEST, _LOOSE = 30, 6  # characters: least width of wrapped text; slack of a full line
@@ -79,7 +82,8 @@ def read_plain(path: Path, name: str) -> Iterator[SourceDocument]:
 def text_document(text: str, name: str, left_out: Mapping[str, int] | None = None) -> SourceDocument:
     """Returns a document of plain text."""
     counts = Counter(left_out or {})
-    text = separate_bylines(_with_plain_posts(text, counts))
+    text = _SPACED.sub(_without_spacing, _with_plain_posts(text, counts))
+    text = separate_bylines(_SKIP.sub("", text))
     blocks = text_blocks(text, counts)
     above = [*takewhile(lambda b: is_masthead(b.text) or is_dateline(b.text) or is_organisation(b.text), blocks)]
     if title := thread_title(blocks):
@@ -90,6 +94,10 @@ def text_document(text: str, name: str, left_out: Mapping[str, int] | None = Non
             blocks[at] = replace(blocks[at], form="heading", level=1)
             return document_of_blocks(name, blocks, {"title": blocks[at].text}, counts)
     return document_of_blocks(name, blocks, {"title": file_title(name)}, counts)
+
+
+def _without_spacing(line: re.Match[str]) -> str:
+    return " ".join("".join(word.split()) for word in re.split(r"[ \t]{2,}", line[0].strip()))
 
 
 def _with_plain_posts(text: str, left_out: Counter[str]) -> str:
@@ -120,6 +128,7 @@ def separate_bylines(text: str) -> str:
     closing = max((i for i, line in enumerate(lines) if pattern("CLOSING").fullmatch(line)), default=len(lines))
     begun = min(_HEAD, next((i for i, line in enumerate(lines) if has_sentence(line)), len(lines)))
     head = [i for i in range(begun) if 0 < len(lines[i]) <= _WIDEST]
+    lines[:begun] = [_HEAD_GAP.sub(" | ", line) for line in lines[:begun]]
     told = [i for i in head if is_byline(lines[i]) or people_alone(lines[i], *lines[max(i - 1, 0) : i + 2])]
     told += [i for i in range(min(told, default=0)) if lines[i + 1][:1].isupper()]  # also the title and subtitle above
     names = (i for i, line in enumerate(lines[closing:], closing) if len(line) <= _WIDEST)
@@ -134,7 +143,7 @@ def separate_bylines(text: str) -> str:
 def _begins_with_title(text: str, blocks: Sequence[Block]) -> bool:
     """Whether the first line is short, no sentence, date or author, and above an empty line or a byline."""
     first, *below = (" ".join(line.split()) for line in text.lstrip().split("\n", 4)[:4])
-    if len(blocks) < 2 or blocks[0].text != first or len(first.split()) > _LONGEST_TITLE:
+    if len(blocks) < 2 or blocks[0].text != first or " | " in first or len(first.split()) > _LONGEST_TITLE:
         return False
     named = first[0].isalnum() or (first[0] in '“"' and first[-1] in '”"')
     told = bool(date_of_cell(first) or (len(first.split()) < 7 and read_byline([Block(first)])["author"]))

@@ -27,7 +27,7 @@ from tools.language.person_names import (
     source,
     without_leading_words,
 )
-from tools.language.reported_speech import INTERVIEWER, UNNAMED, minutes_sentences, speaker_in_clause
+from tools.language.reported_speech import INTERVIEWER, UNNAMED, minutes_sentences, reported_speaker, speaker_in_clause
 from tools.language.sentences import split_sentences
 from tools.passages import PROBABLY, Block
 
@@ -356,7 +356,7 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str], title: str = 
         sides = sides | {"Q": sides["Q"] or asker} if sides["A"] else sides
         tracker = _TurnTracker(tags, sides, names, left_out, minutes)
         lettered = list(tracker.spoken(blocks)) if any(tags) else blocks
-    blocks = _speakers_of_quotations(_speakers_of_headings(lettered))
+    blocks = _speakers_of_quotations(_speakers_of_paragraphs(_speakers_of_headings(lettered), names))
     blocks = list(_speakers_of_minutes(blocks, names)) if minutes else blocks
     nobody = UNNAMED if author else ""  # a guest, a deleted user or a telephone number is not the author
     return [replace(b, speaker=nobody) if pattern("NOBODY_SPEAKS").match(b.speaker) else b for b in blocks]
@@ -625,6 +625,21 @@ def _writer_in_heading(found: re.Match[str]) -> str:
     who = found["who"]
     place = found["role"] and is_word(who.split()[0].lower())  # 'News from the valley, Mill Lane'
     return ordinary_case(who) if is_surely_person(who) or (is_handle(who) and not place) else ""
+
+
+def _speakers_of_paragraphs(blocks: Sequence[Block], names: SpeakerNames) -> list[Block]:
+    """Assigns each paragraph of a long quotation to its speaker. Each opens with a mark, and only the last one closes.
+    The first one may be below its speaker: 'Una Roe, chair, said:'."""
+    found = list(blocks)
+    for i, block in enumerate(blocks[1:], 1):
+        before = found[i - 1]
+        begun = pattern("UNCLOSED").search(before.text)
+        if block.speaker or block.form != "paragraph" or not pattern("ALL_QUOTED").fullmatch(block.text):
+            continue
+        told = speaker_in_clause(before.text) if before.text.endswith(":") else ""
+        who = (before.speaker or reported_speaker(begun["said"], before.text)) if begun else told
+        found[i] = replace(block, speaker=names.full(who) if is_person(who) else "")
+    return found
 
 
 def _speakers_of_quotations(blocks: Sequence[Block]) -> list[Block]:
