@@ -147,7 +147,7 @@ _EVENT = re.compile(
     r"(?i)(?:an? |the )?(?:public |open )?(?:meeting|hearing|session|debate|talk|lecture|workshop|conference|event)\b"
 )
 _LABELLED = re.compile(r"(?i)\W*(?:authors?|text|words|written by|by|interview(?:er)?):? [^\W\d_]")
-COLUMN = re.compile(r"(?i)opinion|column|comment(?:ary)?|essay")
+COLUMN = re.compile(r"(?i)opinion|column|comment(?:ary)?|essay|about the authors?\b.*")
 _BODY_OF = re.compile(
     r"(?i)(?:(?:newsletter|magazine|journal|bulletin) of|(?:published|broadcast) (?:in|by|on):?) (?:the )?(?=\w)"
 )

@@ -27,6 +27,7 @@ from tools.translation import mark
 
 _HEAD, _TOP, _MINUTES_HEAD, _SEARCHED = 3, 8, 12, 500  # blocks
 _LONGEST = LONGEST_HEAD_LINE  # characters
+_LONGEST_OWNER = 40  # characters
 _NO_HEAD = ("table", "note")
 _BLOCKS_BELOW_CLOSING, _MOST_SIGNERS = 12, 3  # most blocks below a closing; most signers that are named
 _DATED = re.compile(
@@ -117,7 +118,7 @@ def read_byline(blocks: Sequence[Block]) -> dict[str, str]:
     study, issued = read_study_head(blocks), _issuer(blocks)
     author = first[0] if first and len(set(authors)) == 1 else study.get("author", "") or _author_in_head(blocks)
     date = date or study.get("date", "") or _later_date(blocks)
-    told = (_publisher(blocks[:_TOP]), study.get("publisher", ""), issued.get("publisher", ""), _releasing(blocks))
+    told = (_publisher(blocks[:_TOP]), study.get("publisher", ""), issued.get("publisher", ""), _releasing(blocks), _owner(blocks))
     return {"date": date or issued.get("date", ""), "author": author, "publisher": next(filter(None, told), "")}
 
 
@@ -127,10 +128,13 @@ def _author_in_head(blocks: Sequence[Block]) -> str:
     head = [b.text for b in takewhile(lambda b: b.form not in _NO_HEAD and not _is_prose(b.text), blocks[:_TOP])]
     prose = [block.text for block in blocks[len(head) :]]
     lines = ["", *(line for text in head for line in text.split("\n")), ""]
-    found = {told for i in range(1, len(lines) - 1) if (told := people_alone(lines[i], lines[i - 1], lines[i + 1]))}
+    kinds = [text for text in (*head, *prose) if COLUMN.fullmatch(text.strip(" *_"))]
+    told = (people_alone(lines[i], lines[i - 1], lines[i + 1], *kinds) for i in range(1, len(lines) - 1))
+    found = set(filter(None, told))
     other = is_minutes(blocks) or any(map(_SALUTED.match, head)) or not any(map(pattern("OF_US").search, prose))
-    told = found.pop() if len(found) == 1 and not other else ""
-    return "" if any(name.split()[-1] in text for name in told.split(", ") if name for text in prose[:-1]) else told
+    one = found.pop() if len(found) == 1 and not other else ""
+    rest = [text for text in prose[:-1] if text not in kinds]
+    return "" if any(name.split()[-1] in text for name in one.split(", ") if name for text in rest) else one
 
 
 def people_alone(line: str, *beside: str) -> str:
@@ -344,6 +348,12 @@ def _publisher(blocks: Sequence[Block]) -> str:
     return titled or (above[0].text if len(above) == 2 and above[0] is blocks[0] else "")
 
 
+def _owner(blocks: Sequence[Block]) -> str:
+    """Returns the first line of a copied page, if the foot's copyright names it: 'PetitionBay' for '© PetitionBay'."""
+    name = blocks[0].text if blocks and len(blocks[0].text) <= _LONGEST_OWNER else ""
+    return name if name and any("©" in b.text and name in b.text for b in blocks[-_HEAD:]) else ""
+
+
 def _publisher_field(line: str) -> str:
     """Returns the publisher in a line such as 'Publisher: Hill Weekly' or 'Source: The Hill Weekly, 3 May 2024'."""
     told = _FIELD.fullmatch(line)
@@ -365,7 +375,8 @@ def _body_of_head(line: str, block: Block, blocks: Sequence[Block]) -> str:
     if block.form == "heading" and not (_FAQ.search(line) or minutes or (_WRITTEN.search(line) and is_masthead(line))):
         name = _OUTLET_END.split(line)[0]
         outlet = block is blocks[0] and is_organisation(name)
-        return name if outlet and (_ON_AIR.search(name) or any(is_masthead(b.text) for b in blocks[1:2])) else ""
+        first, *more = blocks[1].text.split(" | ") if len(blocks) > 1 else [""]
+        return name if outlet and (_ON_AIR.search(name) or is_masthead(first) or len(more) > 1) else ""
     dated = "" in (head := head_parts(line))
     parts = head if dated else [part.strip(" *_.") for part in re.split(r"[|·•]|[,:]\s|\s[–—-]+\s", line)]
     parts = [part for part in parts if part and not any(p.match(part) for p in _NO_PUBLISHER)]

@@ -356,7 +356,7 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str], title: str = 
         sides = sides | {"Q": sides["Q"] or asker} if sides["A"] else sides
         tracker = _TurnTracker(tags, sides, names, left_out, minutes)
         lettered = list(tracker.spoken(blocks)) if any(tags) else blocks
-    blocks = _speakers_of_quotations(_speakers_of_paragraphs(_speakers_of_headings(lettered), names))
+    blocks = _speakers_of_quotations(_speakers_of_paragraphs(_speakers_of_sections(_speakers_of_headings(lettered), names), names))
     blocks = list(_speakers_of_minutes(blocks, names)) if minutes else blocks
     nobody = UNNAMED if author else ""  # a guest, a deleted user or a telephone number is not the author
     return [replace(b, speaker=nobody) if pattern("NOBODY_SPEAKS").match(b.speaker) else b for b in blocks]
@@ -618,6 +618,26 @@ def _speakers_of_headings(blocks: Sequence[Block]) -> list[Block]:
             speaker = who if block.level == level else speaker if block.level > level else ""
         elif not block.speaker and block.form in ("paragraph", "item"):
             found[i] = replace(block, speaker=speaker)
+    return found
+
+
+def _speakers_of_sections(blocks: Sequence[Block], names: SpeakerNames) -> list[Block]:
+    """Gives a printed speech ('We print the words of our president, Una Roe'), up to the next heading or label, to its
+    speaker; and gives a section of a newsletter to the name that ends it above the next title: '– U.R.'."""
+    found, begin, who = list(blocks), 0, ""
+    for i, (block, after) in enumerate(pairwise(blocks)):
+        title = after.form == "heading" or not pattern("PROSE").search(after.text)
+        signed = pattern("SECTION_END").fullmatch(f"– {block.text}" if block.form == "item" else block.text)
+        name = names.full(signed["who"]) if signed and title and i - begin > 1 else ""
+        if block.form == "heading" or pattern("LABEL").match(block.text):
+            begin, who = i, ""
+        elif is_person(name):
+            told = [b.speaker or pattern("BELOW").fullmatch(b.text) for b in found[begin + 1 : i]]
+            found[begin + 1 : i] = [b if any(told) else replace(b, speaker=name) for b in found[begin + 1 : i]]
+        elif who and not block.speaker:
+            found[i] = replace(block, speaker=who if pattern("OF_US").search(block.text) else PROBABLY + who)
+        if printed := pattern("PRINTED_SPEECH").search(block.text):
+            who = printed["who"]
     return found
 
 
