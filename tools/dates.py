@@ -22,7 +22,8 @@ _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
 WRITTEN_DATE = (
     rf"(?:[a-z]{{3,6}}day,? )?(\d\d?(?:[a-z]{{2}})? {_MONTH},? \d{{4}}"
     rf"|{_MONTH} (?:\d\d?(?:[a-z]{{2}})?,? )?\d{{4}}|(?:spring|summer|autumn|fall|winter) \d{{4}}"
-    r"|\d{4}-\d\d-\d\d|(?<![\d.])\d\d?[./]\d\d?[./](?:\d{4}|\d\d(?![\d./])))(?:,? (?:at )?\d\d?(?:[:.]\d\d(?: ?[ap]m)?| ?[ap]m))?"
+    r"|\d{4}-\d\d-\d\d|(?<![\d.])\d\d?[./]\d\d?[./](?:\d{4}|\d\d(?![\d./])))"
+    r"(?:,? (?:at )?\d\d?(?:[:.]\d\d(?: ?[ap]m)?| ?[ap]m))?"
 )
 """A regular expression for a date, to be matched without regard to case. Its only group leaves out weekday and time."""
 _LONGEST = 60

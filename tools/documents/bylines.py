@@ -55,7 +55,9 @@ _BY = re.compile(
 _ISSUED = re.compile(
     r"(?i)\W*(?:issued|published|released|prepared) by:? (?:the )?(?P<who>[^|·•,;.()]{3,80}?)(?=\W*$|[|·•,;.(]| on \d)"
 )
-_POSTED_ON = re.compile(rf"\W*(?i:posted|written|published) by (?P<who>{source('PERSON')}),? on (?=(?:\w+day,? )?\w+ \d|\d)")
+_POSTED_ON = re.compile(
+    rf"\W*(?i:posted|written|published) by (?P<who>{source('PERSON')}),? on (?=(?:\w+day,? )?\w+ \d|\d)"
+)
 _STARTED = re.compile(rf"\W*(?P<who>{source('PERSON')}) (?:has )?(?:started|created|launched) this petition\b")
 _FIELDS = r"(?:publisher|published by|issued by|source|author|date)"
 _FIELD = re.compile(rf"(?i)\W*(?P<field>{_FIELDS}):\W*(?P<value>\S.*)")
@@ -118,7 +120,13 @@ def read_byline(blocks: Sequence[Block]) -> dict[str, str]:
     study, issued = read_study_head(blocks), _issuer(blocks)
     author = first[0] if first and len(set(authors)) == 1 else study.get("author", "") or _author_in_head(blocks)
     date = date or study.get("date", "") or _later_date(blocks)
-    told = (_publisher(blocks[:_TOP]), study.get("publisher", ""), issued.get("publisher", ""), _releasing(blocks), _owner(blocks))
+    told = (
+        _publisher(blocks[:_TOP]),
+        study.get("publisher", ""),
+        issued.get("publisher", ""),
+        _releasing(blocks),
+        _owner(blocks),
+    )
     return {"date": date or issued.get("date", ""), "author": author, "publisher": next(filter(None, told), "")}
 
 

@@ -79,9 +79,11 @@ def _empty(name: str) -> SourceError:
     return SourceError(f"{name}: no readable text was found in this page.")
 
 
-def _document(name: str, read: _PageBlocks, found: Any, written: str, url: str = "", of: tuple[str, bool] = ("", False)) -> SourceDocument:
+def _document(
+    name: str, read: _PageBlocks, found: Any, written: str, url: str = "", of: tuple[str, bool] = ("", False)
+) -> SourceDocument:
     """Builds the document with trafilatura's metadata. Drops a date that `written` lacks, because trafilatura guessed
-    such a date. of: the site's name at the end of the page's title, never the author, and whether the page repeats it."""
+    such a date. of: the output of `_site_of_title`; the site is never the author."""
     site, owned = of
     names_site = site and (owned or site == found.author or is_organisation(site))
     fields = {"title": title_unless_junk(found.title or ""), "url": found.url or url}
@@ -92,8 +94,8 @@ def _document(name: str, read: _PageBlocks, found: Any, written: str, url: str =
 
 
 def _site_of_title(tree: Any) -> tuple[str, bool]:
-    """Returns the words after the last separator of a page's title, 'The Courier' for 'Bridge closed | The Courier', and
-    whether the page's foot or logo has them."""
+    """Returns the words after the last separator of a page's title ('The Courier' for 'Bridge closed | The Courier'),
+    and whether the page's foot or logo has them."""
     title = " ".join((tree.findtext(".//title") or "").split())
     site = parts[-1] if len(parts := re.split(r" [|–—·-] ", title)) > 1 else ""
     signs = tree.xpath("//footer | //*[contains(@class, 'logo') or contains(@class, 'copyright')]")

@@ -101,8 +101,8 @@ def _without_spacing(line: re.Match[str]) -> str:
 
 
 def _with_plain_posts(text: str, left_out: Counter[str]) -> str:
-    """Writes the heads of a copied forum page as 'Post by una_b » 3 May 2025' and marks its quotations with '>'. Removes
-    the writers' profiles and signatures, and the words of buttons."""
+    """Writes the heads of a copied forum page as 'Post by una_b » 3 May 2025' and marks its quotations with '>'.
+    Removes the writers' profiles and signatures, and the words of buttons."""
     heads = [*pattern("POST_HEAD").finditer(text)]
     if len(heads) < _LEAST_POSTS:
         return text
@@ -111,7 +111,9 @@ def _with_plain_posts(text: str, left_out: Counter[str]) -> str:
     profile = re.compile(rf"(?m)^(?:{writers})\n+(?:{source('PROFILE')}(?:\n+|$))+")
     quotation = re.compile(
         rf"(?m)^(?:Quote:?\n+)?(?:Originally posted by )?({writers})(?: (?:wrote|said))?:?(?: ?↑.*)?\n+"
-        r"((?:[^>\n].*\n+)+?(?=Click to expand)|[^>\n].*)", re.IGNORECASE)
+        r"((?:[^>\n].*\n+)+?(?=Click to expand)|[^>\n].*)",
+        re.IGNORECASE,
+    )
     found = profile.sub("", text[: heads[0].start()])
     for head, post, after in zip(heads, named, [*heads[1:], None], strict=True):
         said = profile.sub("", text[head.end() : after and after.start()])
