@@ -271,11 +271,8 @@ def _post_of(block: Block, thread: bool) -> Post | None:
     if not (said or day) or (opened and said and not len(who) <= block.bold < len(block.text)):
         return None
     known = _is_surely_writer(who) or may_be_name(who) or (" " not in who and not is_word(who.lower()))
-    if (
-        pattern("NO_SPEAKER").fullmatch(who)
-        or not is_handle(who)
-        or not (known or (day and (thread or block.quoted or told["says"])))
-    ):
+    known = known or bool(day and (thread or block.quoted or told["says"]))
+    if pattern("NO_SPEAKER").fullmatch(who) or not is_handle(who) or not known:
         return None
     if opened and (who != told["who"].rstrip(",") or is_organisation(who)):  # 'Marsh Forum, 3 May 2025'
         return None

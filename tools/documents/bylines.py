@@ -55,9 +55,7 @@ _BY = re.compile(
 _ISSUED = re.compile(
     r"(?i)\W*(?:issued|published|released|prepared) by:? (?:the )?(?P<who>[^|·•,;.()]{3,80}?)(?=\W*$|[|·•,;.(]| on \d)"
 )
-_POSTED_ON = re.compile(
-    rf"\W*(?i:posted|written|published) by (?P<who>{source('PERSON')}),? on (?=(?:\w+day,? )?\w+ \d|\d)"
-)
+_POSTED_ON = re.compile(rf"\W*(?i:posted|written|published) by (?P<who>{source('PERSON')}),? on (?=[\w, ]{{0,22}}\d)")
 _STARTED = re.compile(rf"\W*(?P<who>{source('PERSON')}) (?:has )?(?:started|created|launched) this petition\b")
 _FIELDS = r"(?:publisher|published by|issued by|source|author|date)"
 _FIELD = re.compile(rf"(?i)\W*(?P<field>{_FIELDS}):\W*(?P<value>\S.*)")
@@ -91,7 +89,7 @@ _PETITION = re.compile(  # in a line that is no sentence
     r"(?i)^\W*(?:an? |the |public |online |e-)*petition(?:ers)?\b|\bpetition (?:to|by|from)\b"
 )
 _PETITIONED = re.compile(r"(?i)\b(?:this|our) petition\b(?!['’]s)|\bwe,? the undersigned\b")
-_RELEASE = re.compile(r"(?i)(?:press|news|media) ?(?:release|statement)")
+_RELEASE = re.compile(r"(?i)(?:press|news|media) (?:release|statement)")
 _TITLED = re.compile(r"[^\W\d_]\. |(?:Dr|Prof|Professor|Mrs?|Ms|Cllr|Councillor|Rev|Dame)\b")
 _PARTICLES = frozenset("de van von der den da di la le al bin ap ter dos du y".split())
 _NO_AUTHOR = re.compile(
@@ -120,13 +118,8 @@ def read_byline(blocks: Sequence[Block]) -> dict[str, str]:
     study, issued = read_study_head(blocks), _issuer(blocks)
     author = first[0] if first and len(set(authors)) == 1 else study.get("author", "") or _author_in_head(blocks)
     date = date or study.get("date", "") or _later_date(blocks)
-    told = (
-        _publisher(blocks[:_TOP]),
-        study.get("publisher", ""),
-        issued.get("publisher", ""),
-        _releasing(blocks),
-        _owner(blocks),
-    )
+    named = (_publisher(blocks[:_TOP]), study.get("publisher", ""), issued.get("publisher", ""), _releasing(blocks))
+    told = (*named, _owner(blocks))
     return {"date": date or issued.get("date", ""), "author": author, "publisher": next(filter(None, told), "")}
 
 
@@ -388,23 +381,21 @@ def _body_of_head(line: str, block: Block, blocks: Sequence[Block]) -> str:
     dated = "" in (head := head_parts(line))
     parts = head if dated else [part.strip(" *_.") for part in re.split(r"[|·•]|[,:]\s|\s[–—-]+\s", line)]
     parts = [part for part in parts if part and not any(p.match(part) for p in _NO_PUBLISHER)]
-    released = any(_RELEASE.fullmatch(part) for part in parts)
     parts = [part for part in parts if not (_BY.match(part) or pattern("KIND").fullmatch(part))] if dated else parts
     if _is_letter(blocks) and len(parts) > 1:  # an address
         return ""
-    if body := publisher_of_parts(parts, first=minutes or not dated):
-        return body
-    return parts[0] if released and len(parts) == 1 and _acts(parts[0], blocks) else ""
+    return publisher_of_parts(parts, first=minutes or not dated)
 
 
 def _releasing(blocks: Sequence[Block]) -> str:
     """Returns the body of a press release: the line beside 'NEWS RELEASE', or the body that begins both the title and
     the first sentence."""
-    head = [_DATED.sub("", block.text).strip(" ,.|") for block in blocks[:_HEAD] if not has_sentence(block.text)]
-    for line, other in [*pairwise(head), *pairwise(head[::-1])]:
-        if _RELEASE.fullmatch(line.replace(" ", "")) and _acts(other, blocks[_HEAD - 1 :]):
+    lines = [_DATED.sub("|", block.text) for block in blocks[:_HEAD] if not has_sentence(block.text)]
+    head = [part.strip(" ,.*_") for line in lines for part in re.split(r"[|·•]|[,:]\s|\s[–—-]+\s", line)]
+    for part, other in [*pairwise(filter(None, head)), *pairwise(filter(None, head[::-1]))]:
+        if _RELEASE.fullmatch(part) and _acts(other, [block for block in blocks if has_sentence(block.text)]):
             return ordinary_case(other)
-    if not any(_RELEASE.search(text) and text for text in head):
+    if not any(_RELEASE.search(line) and line.strip(" ,.|") for line in lines):
         return ""
     begun = [next(filter(is_organisation, _starts(block.text)), "") for block in blocks[:_TOP]]
     return max((name for name in begun if name and begun.count(name) > 1), key=len, default="")

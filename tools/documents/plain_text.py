@@ -111,7 +111,7 @@ def _with_plain_posts(text: str, left_out: Counter[str]) -> str:
     profile = re.compile(rf"(?m)^(?:{writers})\n+(?:{source('PROFILE')}(?:\n+|$))+")
     quotation = re.compile(
         rf"(?m)^(?:Quote:?\n+)?(?:Originally posted by )?({writers})(?: (?:wrote|said))?:?(?: ?↑.*)?\n+"
-        r"((?:[^>\n].*\n+)+?(?=Click to expand)|[^>\n].*)",
+        r"((?:[^>\n].*\n+){1,30}?(?=Click to expand)|[^>\n].*)",
         re.IGNORECASE,
     )
     found = profile.sub("", text[: heads[0].start()])

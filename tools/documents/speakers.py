@@ -235,11 +235,8 @@ def _doubtful_tag(tag: SpeakerTag, likely: bool) -> SpeakerTag | None:
     """Returns a tag for a label that resembles the document's tags. Puts `PROBABLY` before a likely name. Leaves an
     unlikely name empty, so that the tag ends the turn."""
     words = tag.who.split()
-    if (
-        not (tag.said or tag.shape == "alone")
-        or len(words) > _MOST_LABEL_WORDS
-        or (len(words) > 3 and not any(w[0].isupper() for w in words[1:]))
-    ):
+    odd = len(words) > _MOST_LABEL_WORDS or (len(words) > 3 and not any(w[0].isupper() for w in words[1:]))
+    if odd or not (tag.said or tag.shape == "alone"):
         return None
     named = likely and tag.said and tag.who[:1].isupper() and not pattern("NO_SPEAKER").fullmatch(tag.who)
     return tag._replace(who=PROBABLY + tag.who if named else "")
@@ -358,9 +355,8 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str], title: str = 
         sides = sides | {"Q": sides["Q"] or asker} if sides["A"] else sides
         tracker = _TurnTracker(tags, sides, names, left_out, minutes)
         lettered = list(tracker.spoken(blocks)) if any(tags) else blocks
-    blocks = _speakers_of_quotations(
-        _speakers_of_paragraphs(_speakers_of_sections(_speakers_of_headings(lettered), names), names)
-    )
+    blocks = _speakers_of_sections(_speakers_of_headings(lettered), names)
+    blocks = _speakers_of_quotations(_speakers_of_paragraphs(blocks, names))
     blocks = list(_speakers_of_minutes(blocks, names)) if minutes else blocks
     nobody = UNNAMED if author else ""  # a guest, a deleted user or a telephone number is not the author
     return [replace(b, speaker=nobody) if pattern("NOBODY_SPEAKS").match(b.speaker) else b for b in blocks]

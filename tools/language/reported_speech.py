@@ -248,11 +248,8 @@ def _speaker_of_clause(text: str, quotations: list[tuple[int, int]], begin: int,
     if spoken and pattern("GENERIC").match(clause):  # the following words are the speaker's
         return "" if pattern("SENTENCE_END").search(clause) else UNNAMED
     who = speaker_in_clause(clause)
-    named = (
-        who
-        and not pattern("PRONOUN").fullmatch(who)
-        and not pattern("OF_SELF").search(clause[max(clause.find(who), 0) :])
-    )
+    told = clause[max(clause.find(who), 0) :]  # 'I know that Una Roe has said'
+    named = who and not pattern("PRONOUN").fullmatch(who) and not pattern("OF_SELF").search(told)
     if not (quotes or named) and pattern("OF_SELF").search(paragraph) and not pattern("IN_DIALOGUE").search(clause):
         return ""  # the author's own words, even if they are about others
     ends = [m.end() for m in pattern("SENTENCE_END").finditer(outside)]  # the whole sentence may name the speaker
