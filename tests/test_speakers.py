@@ -1115,3 +1115,46 @@ def test_a_name_in_capitals_below_a_letter_is_no_heading(tmp_path: Path) -> None
     blocks = read(tmp_path, "a.txt", f"YOUR LETTERS\n\n{letters}").blocks
     assert [(b.form, b.speaker) for b in blocks if b.text == "COLIN MARSH"] == [("paragraph", "Colin Marsh")]
     assert [b.speaker for b in blocks if b.text in ("I row.", "I do not.")] == ["Colin Marsh", "probably Grace Field"]
+
+
+def said_by_whom(folder: Path, name: str, text: str) -> dict[str, str]:
+    return {b.text.strip('"'): b.speaker for b in read(folder, name, text).blocks}
+
+
+def test_each_paragraph_of_a_long_quotation_has_its_speaker(tmp_path: Path) -> None:
+    said = '\n\n"The gate is shut.\n\n"It stays so."\n\nThe bus runs.\n\nBo Lind added: "It rains.\n\n"It will stop."'
+    found = said_by_whom(tmp_path, "a.txt", f"The gate\n\nUna Roe, head of routes at Hill Rail, said:{said}")
+    assert [found[text] for text in ("The gate is shut.", "It stays so.", "The bus runs.")] == [
+        "Una Roe",
+        "Una Roe",
+        "",
+    ]
+    assert found["It will stop."] == "Bo Lind"
+
+
+def test_a_participants_code_below_a_quotation_is_its_speaker_and_the_authors_keep_the_rest(tmp_path: Path) -> None:
+    long = "We asked nine rowers about the gate, and we found that most of them would rather row than wait for it. " * 3
+    text = (
+        f"# Gates\n\nBy Una Roe and Bo Lind\n\n{long}\n\nOne said:\n\n> I was tired. (P14)\n\nTwo:\n\n> I slept. (P2)"
+    )
+    document = read(tmp_path, "a.md", text + f"\n\n{long}")
+    assert document.author == "Una Roe, Bo Lind"
+    assert [b.speaker for b in document.blocks if b.quoted] == ["P14", "P2"]
+
+
+def test_a_section_of_a_newsletter_has_its_own_writer(tmp_path: Path) -> None:
+    text = (
+        "# Hill News\n\nEditor: Una Roe\n\n## From the desk\n\nI row to work.\n\nI sleep.\n\n– U.R.\n\n"
+        "## Diary\n\nTea.\n\n"
+        "## The address\n\nWe print the words of our president, Bo Lind.\n\nFriends, I row.\n\nIt rains.\n\n"
+        "## Subs\n\nPay us."
+    )
+    found = said_by_whom(tmp_path, "a.md", text)
+    assert found["I sleep."].startswith("Una Roe")
+    assert {found["Tea."], found["Pay us."]} == {""}
+    assert (found["Friends, I row."], found["It rains."]) == ("Bo Lind", "probably Bo Lind")
+
+
+def test_a_title_that_begins_with_a_verb_names_nobody() -> None:
+    text = "PetitionBay\n\nKeep Mill Lane Open\n\nWe need it. Sign!\n\nPetitionBay\n\nI agree. You should too."
+    assert "Keep Mill Lane Open" not in {b.speaker for b in text_document(text, "a.txt").blocks}

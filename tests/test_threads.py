@@ -135,3 +135,57 @@ def test_posts_of_json_are_rows(said: object, expected: list[tuple[str, str]], t
     found = read(tmp_path / "t.json")
     assert [(each.author, each.text) for each in found] == expected
     assert [b.speaker for each in found for b in each.blocks if b.text == "Stop."] in ([], ["", "ad"])
+
+
+WALL = "I launch there every week and I think the fence is a mistake."
+REPLY = "We have no choice, the wall is falling down."
+BOARDS = {
+    "phpBB": (
+        "Post by petra_q » Sat May 04, 2024 9:12 am\n\n{wall}\n\npetra_q\nPosts: 1,204\n--\nRow\n\n\n"
+        "Re: Fence\nPost by Old the Oar » Sat May 04, 2024 10:30 am\n\npetra_q wrote:\n> {wall}\n\n{reply}\n\n"
+        "Old the Oar\nPosts: 41\n\nReturn to “Boats”"
+    ),
+    "phpBB with profiles above": (
+        "petra_q\nPosts: 2\nJoined: 12 Mar 2012\n\nFence\nQuote\nPost by petra_q » 04 May 2024, 09:12\n\n{wall}\n\n"
+        "Old the Oar\nPosts: 12\n\nRe: Fence\nQuote\nPost by Old the Oar » 04 May 2024, 10:30\n\n"
+        "petra_q wrote: ↑04 May 2024, 09:12\n{wall}\n\n{reply}\n"
+    ),
+    "vBulletin": (
+        "05-04-2024, 09:12 AM   #1\npetra_q\nSenior Member\n\nJoin Date: May 2009\nPosts: 14\n{wall}\n"
+        "05-04-2024, 10:30 AM   #2\nOld the Oar\nMember\n\nJoin Date: Jan 2016\nPosts: 88\n"
+        "Quote:\nOriginally Posted by petra_q\n{wall}\n{reply}\n"
+    ),
+    "XenForo": (
+        "petra_q\nWell-known member\nJoined\nMar 3, 2015\nMessages\n412\nMay 4, 2024\n#1\n{wall}\n\n"
+        "Old the Oar\nMember\nJoined\nMar 3, 2019\nMessages\n12\nMay 4, 2024\n#2\n"
+        "petra_q said:\n{wall}\nClick to expand...\n{reply}\n"
+    ),
+    "Reddit": "u/petra_q avatar\npetra_q\nOP\n•\n2y ago\n{wall}\n\nUpvote\n12\n\nold_oar\n•\n2y ago\n{reply}\n\nReply",
+    "Reddit's old page": (
+        "submitted 2 years ago by petra_q\n\n{wall}\n\n[–]old_oar 12 points 2 years ago\n{reply}\npermalink save\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("page", BOARDS.values(), ids=BOARDS)
+def test_a_copied_page_of_a_forum_has_its_writers(page: str, tmp_path: Path) -> None:
+    (tmp_path / "t.txt").write_text("Boats\nFence\n\n" + page.format(wall=WALL, reply=REPLY))
+    [found] = read(tmp_path / "t.txt")
+    spoken = [(b.speaker, b.text.removesuffix(" permalink save")) for b in found.blocks if b.text not in ("Fence",)]
+    assert {who for who, text in spoken if text == WALL} == {"petra_q"}
+    assert next(who for who, text in spoken if text == REPLY) in ("Old the Oar", "old_oar")
+    assert not {"Joined", "Join", "OP", "Posts"} & {b.speaker for b in found.blocks}
+
+
+def test_comments_quoted_below_a_blogs_post_have_their_writers(tmp_path: Path) -> None:
+    (tmp_path / "t.md").write_text(
+        "# Hill Life\n\n## Ferries\n\nPosted by **Ann Lee** on Sunday, November 3rd, 2024 in *Boats*\n\nI row.\n\n"
+        "> **oar_k** — 4 Nov 2024, 10:15\n> I swim, since you ask.\n\n> **Wm. Moe** — 4 Nov 2024, 22:40\n> Lovely.\n"
+    )
+    [found] = read(tmp_path / "t.md")
+    assert (found.author, found.publisher) == ("Ann Lee", "Hill Life")
+    assert [b.speaker for b in found.blocks if b.text.startswith(("I row", "I swim", "Lovely"))] == [
+        "",
+        "oar_k",
+        "Wm. Moe",
+    ]

@@ -181,6 +181,13 @@ def test_nobody_stands_for_whom_a_passage_reports(quote: str, of_an_author: str,
     assert speaker_of(replace(passage, author="Ines Hald, Bo Lind"), "Ines Hald said that bans work.") == "Ines Hald"
 
 
+def test_a_participants_code_and_a_person_below_i_know_are_speakers() -> None:
+    text = "Many tire. “I was tired” (P14). I know that Ines Hald, who rows, has said that bans work."
+    passage = replace(spoken(1, author="A. Moen"), text=text)
+    assert speaker_of(passage, "“I was tired” (P14).") == "P14, quoted by A. Moen"
+    assert speaker_of(passage, text.partition("). ")[2]) == "Ines Hald, quoted by A. Moen"
+
+
 @pytest.mark.parametrize(
     ("named", "own", "who"),
     [

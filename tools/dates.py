@@ -8,7 +8,7 @@ from typing import Any
 
 _ISO = re.compile(r"\d{4}(?:-\d\d(?:-\d\d)?)?(?![\d/-])")
 _EPOCH = re.compile(r"(\d{9,10})(?:\d{3})?(?:\.\d+)?")
-_NUMBERS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?!\d)")
+_NUMBERS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4}|(?<=[./])\d\d(?![./]))(?!\d)")
 _FORMATS = (
     *("%Y/%m/%d", "%B %d %Y", "%b %d %Y", "%d %B %Y", "%d %b %Y", "%B %Y", "%b %Y"),
     *("%a %b %d %H:%M:%S %z %Y", "%a %d %b %Y", "%a %d %B %Y"),
@@ -22,7 +22,8 @@ _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}\.?"
 WRITTEN_DATE = (
     rf"(?:[a-z]{{3,6}}day,? )?(\d\d?(?:[a-z]{{2}})? {_MONTH},? \d{{4}}"
     rf"|{_MONTH} (?:\d\d?(?:[a-z]{{2}})?,? )?\d{{4}}|(?:spring|summer|autumn|fall|winter) \d{{4}}"
-    r"|\d{4}-\d\d-\d\d|\d\d?[./]\d\d?[./]\d{4})(?:,? (?:at )?\d\d?(?:[:.]\d\d(?: ?[ap]m)?| ?[ap]m))?"
+    r"|\d{4}-\d\d-\d\d|(?<![\d.])\d\d?[./]\d\d?[./](?:\d{4}|\d\d(?![\d./])))"
+    r"(?:,? (?:at )?\d\d?(?:[:.]\d\d(?: ?[ap]m)?| ?[ap]m))?"
 )
 """A regular expression for a date, to be matched without regard to case. Its only group leaves out weekday and time."""
 _LONGEST = 60
@@ -42,6 +43,8 @@ def date_of_cell(value: str) -> str:
             return datetime.fromtimestamp(int(found[1]), UTC).date().isoformat()
         if found := _NUMBERS.match(value):
             day, month, year = int(found[1]), int(found[3]), int(found[4])
+            if year < 100:  # no later than the next year
+                year += 2000 if year + 1999 <= datetime.now(UTC).year else 1900
             if found[2] != "." and month > 12:
                 day, month = month, day
             plain = found[2] == "." or day > 12 or day == month

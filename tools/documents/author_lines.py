@@ -147,7 +147,7 @@ _EVENT = re.compile(
     r"(?i)(?:an? |the )?(?:public |open )?(?:meeting|hearing|session|debate|talk|lecture|workshop|conference|event)\b"
 )
 _LABELLED = re.compile(r"(?i)\W*(?:authors?|text|words|written by|by|interview(?:er)?):? [^\W\d_]")
-COLUMN = re.compile(r"(?i)opinion|column|comment(?:ary)?|essay")
+COLUMN = re.compile(r"(?i)opinion|column|comment(?:ary)?|essay|about the authors?\b.*")
 _BODY_OF = re.compile(
     r"(?i)(?:(?:newsletter|magazine|journal|bulletin) of|(?:published|broadcast) (?:in|by|on):?) (?:the )?(?=\w)"
 )
@@ -236,6 +236,8 @@ def find_posts(blocks: Sequence[Block]) -> dict[int, Post]:
     found = {i: post for i, block in enumerate(blocks) if (post := _post_of(block, thread))}
     if any(post.open for post in found.values()) and not _are_labels(blocks, found, thread):
         found = {i: post for i, post in found.items() if not post.open}
+    if board := {i: post for i, post in found.items() if pattern("POSTED_AS").fullmatch(blocks[i].text)}:
+        return board
     writers = Counter(post.who for post in found.values())
     said = [post.said or " ".join(b.text for b in blocks[i + 1 : i + 1 + _NEAR]) for i, post in found.items()]
     personal = sum(bool(pattern("OF_US").search(text)) for text in said)
@@ -249,6 +251,8 @@ def _are_labels(blocks: Sequence[Block], posts: Mapping[int, Post], thread: bool
     """Whether names and days without a colon are above posts. They may also name events ('Harbour Walk (Saturday,
     10:00)') or sign letters, so the document must be a thread, a writer must recur, or posts must quote; and text must
     follow each label, but no text in the first person may be above the first one."""
+    if all(blocks[i].quoted for i in posts):
+        return True  # comments below an article
     above = [b.text for b in blocks[: min(posts)] if b.form != "heading" and pattern("PROSE").search(b.text)]
     empty = [i for i, post in posts.items() if not post.said and (i + 1 in posts or i + 1 == len(blocks))]
     recurs = len({post.who for post in posts.values()}) < len(posts)
@@ -258,14 +262,17 @@ def _are_labels(blocks: Sequence[Block], posts: Mapping[int, Post], thread: bool
 
 def _post_of(block: Block, thread: bool) -> Post | None:
     told = pattern("POSTED_BY").fullmatch(block.text) if block.form in ("paragraph", "item") else None
-    if not told or block.speaker or block.quoted:
+    if posted := pattern("POSTED_AS").fullmatch(block.text):
+        return Post(posted["who"], posted["when"] or "", "")
+    if not told or block.speaker or (block.quoted and not block.bold):
         return None
     who, day, said = name_in_label(told["who"]), told["when"] or "", told["said"] or ""
     opened = bool(day and not (told["colon"] or told["says"]))
     if not (said or day) or (opened and said and not len(who) <= block.bold < len(block.text)):
         return None
     known = _is_surely_writer(who) or may_be_name(who) or (" " not in who and not is_word(who.lower()))
-    if pattern("NO_SPEAKER").fullmatch(who) or not is_handle(who) or not (known or (day and (thread or told["says"]))):
+    known = known or bool(day and (thread or block.quoted or told["says"]))
+    if pattern("NO_SPEAKER").fullmatch(who) or not is_handle(who) or not known:
         return None
     if opened and (who != told["who"].rstrip(",") or is_organisation(who)):  # 'Marsh Forum, 3 May 2025'
         return None

@@ -27,12 +27,13 @@ from tools.translation import mark
 
 _HEAD, _TOP, _MINUTES_HEAD, _SEARCHED = 3, 8, 12, 500  # blocks
 _LONGEST = LONGEST_HEAD_LINE  # characters
+_LONGEST_OWNER = 40  # characters
 _NO_HEAD = ("table", "note")
 _BLOCKS_BELOW_CLOSING, _MOST_SIGNERS = 12, 3  # most blocks below a closing; most signers that are named
 _DATED = re.compile(
     r"(?i)(?:^\W*(?:posted|written|published) by [^.\d]{2,60}? |"
     r"^\W*(?:(?:started|launched|submitted|recorded|signed|adopted) )?|(?<=[|·•,;.(])\s*|\s[–—-]+\s|"
-    r"\b(?:published|posted|written|dated?|issued|release|broadcast|aired|thread (?:started|opened|begun)|"
+    r"\b(?:published|posted|written|dated?|issued|release|broadcast|aired|tx|thread (?:started|opened|begun)|"
     r"(?:held|minutes|meeting|hearing)(?: [^.\d]{0,60} o[nf])?):?\s)"
     rf"(?:(?:on|of|in) )?{WRITTEN_DATE}(?=\W*$|\s?[|·•,;.)]|\s[–—-]|"
     r"\s(?:by|in|at|from|commencing|starting|page|time:)\s)"
@@ -54,7 +55,7 @@ _BY = re.compile(
 _ISSUED = re.compile(
     r"(?i)\W*(?:issued|published|released|prepared) by:? (?:the )?(?P<who>[^|·•,;.()]{3,80}?)(?=\W*$|[|·•,;.(]| on \d)"
 )
-_POSTED_ON = re.compile(rf"\W*(?i:posted|written|published) by (?P<who>{source('PERSON')}),? on (?=\w+ \d|\d)")
+_POSTED_ON = re.compile(rf"\W*(?i:posted|written|published) by (?P<who>{source('PERSON')}),? on (?=[\w, ]{{0,22}}\d)")
 _STARTED = re.compile(rf"\W*(?P<who>{source('PERSON')}) (?:has )?(?:started|created|launched) this petition\b")
 _FIELDS = r"(?:publisher|published by|issued by|source|author|date)"
 _FIELD = re.compile(rf"(?i)\W*(?P<field>{_FIELDS}):\W*(?P<value>\S.*)")
@@ -124,7 +125,8 @@ def read_byline(blocks: Sequence[Block]) -> dict[str, str]:
     study, issued = read_study_head(blocks), _issuer(blocks)
     author = first[0] if first and len(set(authors)) == 1 else study.get("author", "") or _author_in_head(blocks)
     date = date or study.get("date", "") or _later_date(blocks)
-    told = (_publisher(blocks[:_TOP]), study.get("publisher", ""), issued.get("publisher", ""), _releasing(blocks))
+    named = (_publisher(blocks[:_TOP]), study.get("publisher", ""), issued.get("publisher", ""), _releasing(blocks))
+    told = (*named, _owner(blocks))
     return {"date": date or issued.get("date", ""), "author": author, "publisher": next(filter(None, told), "")}
 
 
@@ -134,10 +136,13 @@ def _author_in_head(blocks: Sequence[Block]) -> str:
     head = [b.text for b in takewhile(lambda b: b.form not in _NO_HEAD and not _is_prose(b.text), blocks[:_TOP])]
     prose = [block.text for block in blocks[len(head) :]]
     lines = ["", *(line for text in head for line in text.split("\n")), ""]
-    found = {told for i in range(1, len(lines) - 1) if (told := people_alone(lines[i], lines[i - 1], lines[i + 1]))}
+    kinds = [text for text in (*head, *prose) if COLUMN.fullmatch(text.strip(" *_"))]
+    told = (people_alone(lines[i], lines[i - 1], lines[i + 1], *kinds) for i in range(1, len(lines) - 1))
+    found = set(filter(None, told))
     other = is_minutes(blocks) or any(map(_SALUTED.match, head)) or not any(map(pattern("OF_US").search, prose))
-    told = found.pop() if len(found) == 1 and not other else ""
-    return "" if any(name.split()[-1] in text for name in told.split(", ") if name for text in prose[:-1]) else told
+    one = found.pop() if len(found) == 1 and not other else ""
+    rest = [text for text in prose[:-1] if text not in kinds]
+    return "" if any(name.split()[-1] in text for name in one.split(", ") if name for text in rest) else one
 
 
 def people_alone(line: str, *beside: str) -> str:
@@ -378,6 +383,12 @@ def _publisher(blocks: Sequence[Block]) -> str:
     return titled or (above[0].text if len(above) == 2 and above[0] is blocks[0] else "")
 
 
+def _owner(blocks: Sequence[Block]) -> str:
+    """Returns the first line of a copied page, if the foot's copyright names it: 'PetitionBay' for '© PetitionBay'."""
+    name = blocks[0].text if blocks and len(blocks[0].text) <= _LONGEST_OWNER else ""
+    return name if name and any("©" in b.text and name in b.text for b in blocks[-_HEAD:]) else ""
+
+
 def _publisher_field(line: str) -> str:
     """Returns the publisher in a line such as 'Publisher: Hill Weekly' or 'Source: The Hill Weekly, 3 May 2024'."""
     told = _FIELD.fullmatch(line)
@@ -394,26 +405,31 @@ def _body_of_head(line: str, block: Block, blocks: Sequence[Block]) -> str:
     """Returns the organisation that a line names beside a date, or that begins the line; else ''. Beside a person but
     no date, it may be only the person's employer. In minutes, later parts name the place."""
     minutes = is_minutes(blocks)
-    if block.form == "heading" and not (_FAQ.search(line) or minutes):
+    if station := pattern("STATION").fullmatch(line):
+        return station["who"]
+    if block.form == "heading" and not (_FAQ.search(line) or minutes or (_WRITTEN.search(line) and is_masthead(line))):
         name = _OUTLET_END.split(line)[0]
         outlet = block is blocks[0] and is_organisation(name)
-        return name if outlet and (_ON_AIR.search(name) or any(is_masthead(b.text) for b in blocks[1:2])) else ""
+        first, *more = blocks[1].text.split(" | ") if len(blocks) > 1 else [""]
+        return name if outlet and (_ON_AIR.search(name) or is_masthead(first) or len(more) > 1) else ""
     dated = "" in (head := head_parts(line))
     parts = head if dated else [part.strip(" *_.") for part in re.split(r"[|·•]|[,:]\s|\s[–—-]+\s", line)]
     parts = [part for part in parts if part and not any(p.match(part) for p in _NO_PUBLISHER)]
-    released = any(_RELEASE.fullmatch(part) for part in parts)
     parts = [part for part in parts if not (_BY.match(part) or pattern("KIND").fullmatch(part))] if dated else parts
     if _is_letter(blocks) and len(parts) > 1:  # an address
         return ""
-    if body := publisher_of_parts(parts, first=minutes or not dated):
-        return body
-    return parts[0] if released and len(parts) == 1 and _acts(parts[0], blocks) else ""
+    return publisher_of_parts(parts, first=minutes or not dated)
 
 
 def _releasing(blocks: Sequence[Block]) -> str:
-    """Returns the body of a press release whose title and first sentence both begin with the body's name."""
-    head = [block.text for block in blocks[:_HEAD]]
-    if not any(_RELEASE.search(text) and _DATED.sub("", text).strip(" ,.") for text in head if not has_sentence(text)):
+    """Returns the body of a press release: the line beside 'NEWS RELEASE', or the body that begins both the title and
+    the first sentence."""
+    lines = [_DATED.sub("|", block.text) for block in blocks[:_HEAD] if not has_sentence(block.text)]
+    head = [part.strip(" ,.*_") for line in lines for part in re.split(r"[|·•]|[,:]\s|\s[–—-]+\s", line)]
+    for part, other in [*pairwise(filter(None, head)), *pairwise(filter(None, head[::-1]))]:
+        if _RELEASE.fullmatch(part) and _acts(other, [block for block in blocks if has_sentence(block.text)]):
+            return ordinary_case(other)
+    if not any(_RELEASE.search(line) and line.strip(" ,.|") for line in lines):
         return ""
     begun = [next(filter(is_organisation, _starts(block.text)), "") for block in blocks[:_TOP]]
     return max((name for name in begun if name and begun.count(name) > 1), key=len, default="")

@@ -146,6 +146,7 @@ _EDITORS_NOTE = re.compile(
     r"(?i)\b(?:we|editors?) (?:re)?(?:print|publish|produce|received?)(?:ed|s)?\b[^.]{0,60}\bletter\b"
 )
 _BLOCKS_ABOVE_LETTER = 4
+_LEAST_SAID = 3  # an author may quote speakers in less than a third of the text
 _LONGEST_HEADING = 20  # words; a longer heading is a sentence
 _LONGEST_KIND = 60  # characters
 _SENTENCE_END = re.compile(r"[^\W\d_]{2}[\"'”’)\]]*[.!][\"'”’)\]]*$")
@@ -268,7 +269,7 @@ def document_of_blocks(
     if title == heading and all(b.speaker or b.text != heading for b in spoken):  # the heading was a speaker's name
         title = next((b.text for b in spoken if b.form == "heading"), "")
     values = {**fields, "title": _unlinked(title or untitled), "kind": fields.get("kind") or stated_kind(taken)}
-    several = len({b.speaker for b in spoken} - {""}) > 1 and not blog_line(taken)  # others comment on a blog's post
+    several = _people_speak(spoken) and not blog_line(taken)  # others comment on a blog's post
     alone = {"author": ""} if several else {}
     add_fields(values, "posts", date=posts_date(taken))
     add_fields(values, "byline", **{**read_byline(taken), **alone})
@@ -281,6 +282,12 @@ def document_of_blocks(
     made = document_of_text(external_id, _BLOCK_SEPARATOR.join(b.text for b in spoken), values)
     counts = {what: count for what, count in found.items() if count}
     return replace(made, blocks=spoken, left_out=counts)
+
+
+def _people_speak(blocks: Sequence[Block]) -> bool:
+    """Whether several people say more than a small part of the text, so that none of them is its author."""
+    said = sum(len(b.text) for b in blocks if b.speaker) * _LEAST_SAID
+    return len({b.speaker for b in blocks} - {""}) > 1 and said > sum(len(b.text) for b in blocks)
 
 
 def _with_editors(blocks: Sequence[Block], publisher: str) -> Iterator[Block]:

@@ -55,7 +55,7 @@ def read_html(path: Path, name: str) -> Iterator[SourceDocument]:
     limit_tree(tree)
     whole.counts.update(text.left_out)
     found, site = trafilatura.extract_metadata(tree, extensive=False), _site_of_title(tree)
-    yield _document(name, whole, found, _written(tree), site=site)
+    yield _document(name, whole, found, _written(tree), of=site)
 
 
 def html_document(tree: Any, name: str, url: str = "") -> SourceDocument:
@@ -79,10 +79,13 @@ def _empty(name: str) -> SourceError:
     return SourceError(f"{name}: no readable text was found in this page.")
 
 
-def _document(name: str, read: _PageBlocks, found: Any, written: str, url: str = "", site: str = "") -> SourceDocument:
+def _document(
+    name: str, read: _PageBlocks, found: Any, written: str, url: str = "", of: tuple[str, bool] = ("", False)
+) -> SourceDocument:
     """Builds the document with trafilatura's metadata. Drops a date that `written` lacks, because trafilatura guessed
-    such a date. site: the site's name at the end of the page's title; never the author."""
-    names_site = site and (site == found.author or is_organisation(site))
+    such a date. of: the output of `_site_of_title`; the site is never the author."""
+    site, owned = of
+    names_site = site and (owned or site == found.author or is_organisation(site))
     fields = {"title": title_unless_junk(found.title or ""), "url": found.url or url}
     fields["publisher"] = found.sitename or (site if names_site else "")
     date = found.date if found.date and found.date in written else ""
@@ -90,10 +93,13 @@ def _document(name: str, read: _PageBlocks, found: Any, written: str, url: str =
     return document_of_blocks(name, read.blocks, fields, read.counts, properties=properties)
 
 
-def _site_of_title(tree: Any) -> str:
-    """Returns the words after the last separator of a page's title: 'The Courier' for 'Bridge closed | The Courier'."""
+def _site_of_title(tree: Any) -> tuple[str, bool]:
+    """Returns the words after the last separator of a page's title ('The Courier' for 'Bridge closed | The Courier'),
+    and whether the page's foot or logo has them."""
     title = " ".join((tree.findtext(".//title") or "").split())
-    return parts[-1] if len(parts := re.split(r" [|–—·-] ", title)) > 1 else ""
+    site = parts[-1] if len(parts := re.split(r" [|–—·-] ", title)) > 1 else ""
+    signs = tree.xpath("//footer | //*[contains(@class, 'logo') or contains(@class, 'copyright')]")
+    return site, any(site in sign.text_content() for sign in signs)
 
 
 def _written(tree: Any) -> str:

@@ -12,7 +12,7 @@ from tools.documents.author_lines import is_author, thread_title
 from tools.documents.bylines import has_sentence, is_byline, is_dateline, is_masthead, people_alone, read_byline
 from tools.documents.document import document_of_blocks, file_title, read_decoded
 from tools.language.lexicon import is_word
-from tools.language.person_names import is_organisation, pattern
+from tools.language.person_names import is_organisation, pattern, source
 from tools.passages import Block, SourceDocument
 
 LIGATURES = dict(zip(range(0xFB00, 0xFB07), "ff fi fl ffi ffl st st".split(), strict=True))
@@ -52,6 +52,10 @@ _COLUMN = re.compile(r"\s?\|\s?|(?<=[^\s.!?:])\s{2,}")
 _QUOTED = re.compile(r"\s*(?:>\s?)+")
 _QUOTES = re.compile(r"\s*(?:[\[\d][^<>]{5,80}: ?)?>")  # also after a post's time and writer
 _LONGEST_TITLE = 14  # words
+_LEAST_POSTS = 2
+_SPACED = re.compile(r"(?m)^(?=(?:[ \t]*[^\W\d_]){4})(?:[ \t]*[^\W\d_](?!\S)){4,60}[ \t]*$")  # 'N E W S'
+_SKIP = re.compile(r"\A\s*Skip to (?:main )?content\n")  # of a copied web page
+_HEAD_GAP = re.compile(r"(?<=[^\s:.|][^\s:|])[ \t]{3,}(?=[^\s|])")
 _HEAD, _WIDEST = 20, 160  # most lines of a head or signature; most characters of such a line
 _SHORTEST_RULE, _SLOPPY = 3, 4  # characters: shortest underline; largest difference to the heading's length
 _NARROWEST, _LOOSE = 30, 6  # characters: least width of wrapped text; slack of a full line
@@ -78,7 +82,8 @@ def read_plain(path: Path, name: str) -> Iterator[SourceDocument]:
 def text_document(text: str, name: str, left_out: Mapping[str, int] | None = None) -> SourceDocument:
     """Returns a document of plain text."""
     counts = Counter(left_out or {})
-    text = separate_bylines(text)
+    text = _SPACED.sub(_without_spacing, _with_plain_posts(text, counts))
+    text = separate_bylines(_SKIP.sub("", text))
     blocks = text_blocks(text, counts)
     above = [*takewhile(lambda b: is_masthead(b.text) or is_dateline(b.text) or is_organisation(b.text), blocks)]
     if title := thread_title(blocks):
@@ -91,12 +96,41 @@ def text_document(text: str, name: str, left_out: Mapping[str, int] | None = Non
     return document_of_blocks(name, blocks, {"title": file_title(name)}, counts)
 
 
+def _without_spacing(line: re.Match[str]) -> str:
+    return " ".join("".join(word.split()) for word in re.split(r"[ \t]{2,}", line[0].strip()))
+
+
+def _with_plain_posts(text: str, left_out: Counter[str]) -> str:
+    """Writes the heads of a copied forum page as 'Post by una_b » 3 May 2025' and marks its quotations with '>'.
+    Removes the writers' profiles and signatures, and the words of buttons."""
+    heads = [*pattern("POST_HEAD").finditer(text)]
+    if len(heads) < _LEAST_POSTS:
+        return text
+    named = [{k[:4]: v for k, v in head.groupdict().items() if v} for head in heads]
+    writers = "|".join(sorted({re.escape(post["name"].strip()) for post in named}, key=len, reverse=True))
+    profile = re.compile(rf"(?m)^(?:{writers})\n+(?:{source('PROFILE')}(?:\n+|$))+")
+    quotation = re.compile(
+        rf"(?m)^(?:Quote:?\n+)?(?:Originally posted by )?({writers})(?: (?:wrote|said))?:?(?: ?↑.*)?\n+"
+        r"((?:[^>\n].*\n+){1,30}?(?=Click to expand)|[^>\n].*)",
+        re.IGNORECASE,
+    )
+    found = profile.sub("", text[: heads[0].start()])
+    for head, post, after in zip(heads, named, [*heads[1:], None], strict=True):
+        said = profile.sub("", text[head.end() : after and after.start()])
+        said = quotation.sub(lambda m: f"\n{m[1]} wrote:\n> " + re.sub(r"\n+(?=.)", "\n> ", m[2]) + "\n", said)
+        said, removed = pattern("POST_FURNITURE").subn("", said)
+        left_out["system messages"] += removed
+        found += f"\n\nPost by {post['name'].strip()} » {post['when']}\n\n{said}\n"
+    return found
+
+
 def separate_bylines(text: str) -> str:
     """Puts empty lines around each byline in the head and each name below a closing, to make them blocks."""
     lines = text.split("\n")
     closing = max((i for i, line in enumerate(lines) if pattern("CLOSING").fullmatch(line)), default=len(lines))
     begun = min(_HEAD, next((i for i, line in enumerate(lines) if has_sentence(line)), len(lines)))
     head = [i for i in range(begun) if 0 < len(lines[i]) <= _WIDEST]
+    lines[:begun] = [_HEAD_GAP.sub(" | ", line) for line in lines[:begun]]
     told = [i for i in head if is_byline(lines[i]) or people_alone(lines[i], *lines[max(i - 1, 0) : i + 2])]
     told += [i for i in range(min(told, default=0)) if lines[i + 1][:1].isupper()]  # also the title and subtitle above
     names = (i for i, line in enumerate(lines[closing:], closing) if len(line) <= _WIDEST)
@@ -111,7 +145,7 @@ def separate_bylines(text: str) -> str:
 def _begins_with_title(text: str, blocks: Sequence[Block]) -> bool:
     """Whether the first line is short, no sentence, date or author, and above an empty line or a byline."""
     first, *below = (" ".join(line.split()) for line in text.lstrip().split("\n", 4)[:4])
-    if len(blocks) < 2 or blocks[0].text != first or len(first.split()) > _LONGEST_TITLE:
+    if len(blocks) < 2 or blocks[0].text != first or " | " in first or len(first.split()) > _LONGEST_TITLE:
         return False
     named = first[0].isalnum() or (first[0] in '“"' and first[-1] in '”"')
     told = bool(date_of_cell(first) or (len(first.split()) < 7 and read_byline([Block(first)])["author"]))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tools.documents.author_lines import find_posts, is_thread
 from tools.documents.bylines import below_closing, has_sentence, is_dateline, is_minutes, speakers_of_letters
-from tools.language.lexicon import is_name, is_word
+from tools.language.lexicon import is_name, is_word, lexicon_tag
 from tools.language.person_names import (
     SpeakerNames,
     is_handle,
@@ -27,7 +27,7 @@ from tools.language.person_names import (
     source,
     without_leading_words,
 )
-from tools.language.reported_speech import INTERVIEWER, UNNAMED, minutes_sentences, speaker_in_clause
+from tools.language.reported_speech import INTERVIEWER, UNNAMED, minutes_sentences, reported_speaker, speaker_in_clause
 from tools.language.sentences import split_sentences
 from tools.passages import PROBABLY, Block
 
@@ -35,6 +35,7 @@ from tools.passages import PROBABLY, Block
 
 SHORT_BLOCK = 140  # most characters of a block that may contain only a name and a time
 _BLOCKS, _SEARCHED, _MOST_NAMES = 4_000, 400_000, 200  # most blocks, characters and compared names per document
+_MOST_LABEL_WORDS = 9
 _GUEST = "Guest"  # writes a post with an unclear name, which therefore ends its neighbour's post
 _FREE_SHAPES = ("chat", "stamp", "quoted", "signed", "initials")  # shapes whose labels need not be personal names
 
@@ -172,6 +173,8 @@ def _label_fits_shape(tag: SpeakerTag, count: int, names: SpeakerNames) -> bool:
     handle = not above and count > 1 and bool(pattern("HANDLE").fullmatch(who))
     named = shape == "timed" or (may_be_name(who) and above) or handle
     odd = count == 1 and pattern("INITIALS").fullmatch(who)
+    if shape == "alone" and lexicon_tag(who.split()[0]) == "VB":
+        return False  # 'Keep Mill Lane Open'
     return not pattern("NO_SPEAKER").fullmatch(who) and (_is_known(who, names) or (not odd and (named or recurs)))
 
 
@@ -232,7 +235,8 @@ def _doubtful_tag(tag: SpeakerTag, likely: bool) -> SpeakerTag | None:
     """Returns a tag for a label that resembles the document's tags. Puts `PROBABLY` before a likely name. Leaves an
     unlikely name empty, so that the tag ends the turn."""
     words = tag.who.split()
-    if not (tag.said or tag.shape == "alone") or (len(words) > 3 and not any(w[0].isupper() for w in words[1:])):
+    odd = len(words) > _MOST_LABEL_WORDS or (len(words) > 3 and not any(w[0].isupper() for w in words[1:]))
+    if odd or not (tag.said or tag.shape == "alone"):
         return None
     named = likely and tag.said and tag.who[:1].isupper() and not pattern("NO_SPEAKER").fullmatch(tag.who)
     return tag._replace(who=PROBABLY + tag.who if named else "")
@@ -351,7 +355,8 @@ def with_speakers(blocks: Sequence[Block], left_out: Counter[str], title: str = 
         sides = sides | {"Q": sides["Q"] or asker} if sides["A"] else sides
         tracker = _TurnTracker(tags, sides, names, left_out, minutes)
         lettered = list(tracker.spoken(blocks)) if any(tags) else blocks
-    blocks = _speakers_of_quotations(_speakers_of_headings(lettered))
+    blocks = _speakers_of_sections(_speakers_of_headings(lettered), names)
+    blocks = _speakers_of_quotations(_speakers_of_paragraphs(blocks, names))
     blocks = list(_speakers_of_minutes(blocks, names)) if minutes else blocks
     nobody = UNNAMED if author else ""  # a guest, a deleted user or a telephone number is not the author
     return [replace(b, speaker=nobody) if pattern("NOBODY_SPEAKS").match(b.speaker) else b for b in blocks]
@@ -616,10 +621,45 @@ def _speakers_of_headings(blocks: Sequence[Block]) -> list[Block]:
     return found
 
 
+def _speakers_of_sections(blocks: Sequence[Block], names: SpeakerNames) -> list[Block]:
+    """Gives a printed speech ('We print the words of our president, Una Roe'), up to the next heading or label, to its
+    speaker; and gives a section of a newsletter to the name that ends it above the next title: '– U.R.'."""
+    found, begin, who = list(blocks), 0, ""
+    for i, (block, after) in enumerate(pairwise(blocks)):
+        title = after.form == "heading" or not pattern("PROSE").search(after.text)
+        signed = pattern("SECTION_END").fullmatch(f"– {block.text}" if block.form == "item" else block.text)
+        name = names.full(signed["who"]) if signed and title and i - begin > 1 else ""
+        if block.form == "heading" or pattern("LABEL").match(block.text):
+            begin, who = i, ""
+        elif is_person(name):
+            told = [b.speaker or pattern("BELOW").fullmatch(b.text) for b in found[begin + 1 : i]]
+            found[begin + 1 : i] = [b if any(told) else replace(b, speaker=name) for b in found[begin + 1 : i]]
+        elif who and not block.speaker:
+            found[i] = replace(block, speaker=who if pattern("OF_US").search(block.text) else PROBABLY + who)
+        if printed := pattern("PRINTED_SPEECH").search(block.text):
+            who = printed["who"]
+    return found
+
+
 def _writer_in_heading(found: re.Match[str]) -> str:
     who = found["who"]
     place = found["role"] and is_word(who.split()[0].lower())  # 'News from the valley, Mill Lane'
     return ordinary_case(who) if is_surely_person(who) or (is_handle(who) and not place) else ""
+
+
+def _speakers_of_paragraphs(blocks: Sequence[Block], names: SpeakerNames) -> list[Block]:
+    """Assigns each paragraph of a long quotation to its speaker. Each opens with a mark, and only the last one closes.
+    The first one may be below its speaker: 'Una Roe, chair, said:'."""
+    found = list(blocks)
+    for i, block in enumerate(blocks[1:], 1):
+        before = found[i - 1]
+        begun = pattern("UNCLOSED").search(before.text)
+        if block.speaker or block.form != "paragraph" or not pattern("ALL_QUOTED").fullmatch(block.text):
+            continue
+        told = speaker_in_clause(before.text) if before.text.endswith(":") else ""
+        who = (before.speaker or reported_speaker(begun["said"], before.text)) if begun else told
+        found[i] = replace(block, speaker=names.full(who) if is_person(who) else "")
+    return found
 
 
 def _speakers_of_quotations(blocks: Sequence[Block]) -> list[Block]:
@@ -634,7 +674,10 @@ def _speakers_of_quotations(blocks: Sequence[Block]) -> list[Block]:
         lead = pattern("LEADING").search(block.text) if block.text.endswith(":") else None
         led = lead and is_person(lead["who"]) and pattern("OF_US").search(after.text)
         moved = pattern("MOVED").search(block.text)
-        if below and (quoted or is_surely_person(below["who"])):
+        coded = pattern("CODED_END").search(block.text) or pattern("CODED_END").fullmatch(after.text)
+        if coded and (quoted or block.quoted or block.text[0] in '“"' or (i and found[i - 1].text.endswith(":"))):
+            found[i] = replace(block, speaker=coded["who"])
+        elif below and (quoted or is_surely_person(below["who"])):
             found[i] = replace(block, speaker=below["who"])
         elif moved and is_person(moved["who"]) and pattern("MOTION_TEXT").match(after.text):
             found[i + 1] = replace(after, speaker=moved["who"])

@@ -250,7 +250,8 @@ def _speaker_of_clause(text: str, quotations: list[tuple[int, int]], begin: int,
     if spoken and pattern("GENERIC").match(clause):  # the following words are the speaker's
         return "" if pattern("SENTENCE_END").search(clause) else UNNAMED
     who = speaker_in_clause(clause)
-    named = who and not pattern("PRONOUN").fullmatch(who) and not pattern("OF_SELF").search(clause)
+    told = clause[max(clause.find(who), 0) :]  # 'I know that Una Roe has said'
+    named = who and not pattern("PRONOUN").fullmatch(who) and not pattern("OF_SELF").search(told)
     if not (quotes or named) and pattern("OF_SELF").search(paragraph) and not pattern("IN_DIALOGUE").search(clause):
         return ""  # the author's own words, even if they are about others
     ends = [m.end() for m in pattern("SENTENCE_END").finditer(outside)]  # the whole sentence may name the speaker
@@ -304,6 +305,8 @@ def _attribution(text: str, quotations: list[tuple[int, int]], index: int) -> tu
     start, end = quotations[index]
     following = quotations[index + 1][0] - 1 if index + 1 < len(quotations) else len(text)
     after = pattern("SENTENCE_END").split(text[end + 1 : following], 1)[0]
+    if coded := pattern("CODED").match(after):  # a participant of a study
+        return coded["who"], end
     between = text[quotations[index - 1][1] + 1 if index else 0 : start - 1].strip()
     *others, lead = pattern("SENTENCE_END").split(between)
     led = speaker_in_clause(lead)
