@@ -27,6 +27,7 @@ WRITTEN_DATE = (
 )
 """A regular expression for a date, to be matched without regard to case. Its only group leaves out weekday and time."""
 _LONGEST = 60
+_SHORT_YEARS = 12  # years before the next one that two digits after dots may mean
 
 
 def date_of_cell(value: str) -> str:
@@ -43,11 +44,14 @@ def date_of_cell(value: str) -> str:
             return datetime.fromtimestamp(int(found[1]), UTC).date().isoformat()
         if found := _NUMBERS.match(value):
             day, month, year = int(found[1]), int(found[3]), int(found[4])
-            if year < 100:  # no later than the next year
-                year += 2000 if year + 1999 <= datetime.now(UTC).year else 1900
+            dotted = found[2] == "."
+            if year < 100:  # of the last years; '3.4.12' may number a section
+                year, latest = year + 2000, datetime.now(UTC).year + 1
+                dotted &= latest - _SHORT_YEARS <= year
+                year -= 100 if year > latest else 0
             if found[2] != "." and month > 12:
                 day, month = month, day
-            plain = found[2] == "." or day > 12 or day == month
+            plain = dotted or day > 12 or (found[2] != "." and day == month)
             return date(year, month, day).isoformat() if plain else ""
     if season := _SEASON.fullmatch(value):
         return season[1]

@@ -31,8 +31,9 @@ from agent.state import (
 from tools.budget import Budget, budget_scope, in_time
 from tools.errors import DeadlineError
 from tools.language.grounding import carrying_sentence, has_prompt_injection, verbatim
+from tools.language.person_names import is_person
 from tools.language.reported_speech import speaker_of
-from tools.passages import EVIDENCE_KINDS, PROBABLY, Passage
+from tools.passages import EVIDENCE_KINDS, Passage
 from tools.store.store import SAMPLES
 from tools.translation import speaking
 
@@ -97,7 +98,7 @@ class CitationNumbering:
         same = [
             n for n in cited if n.split()[-1:] == words[-1:] and ({*words} <= {*n.split()} or {*n.split()} < {*words})
         ]
-        return same[0] if len(same) == 1 and PROBABLY not in same[0] else speaker
+        return same[0] if len(same) == 1 and all(map(is_person, (same[0], speaker))) else speaker
 
 
 def _file(passage: Passage) -> tuple[str, str]:

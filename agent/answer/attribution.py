@@ -112,9 +112,8 @@ def _speaker(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
     held = [len(added & {*stems(quote)}) for quote in quotes_behind(claim, source)]
     other_language = answer.language and not claim.quoted  # words of two languages cannot be compared
     says = claim.quoted or other_language or max(held, default=0) >= BARELY_SAYS_CLAIM * len(added)
-    says |= (
-        bool(named := re.findall(r"[\w'’-]+", source.speaker.split(", ")[0].split(" (")[0])) and named[-1] in claim.text
-    )
+    name, said = (re.findall(r"[\w'’-]+", text) for text in (re.split(r", | \(", source.speaker)[0], claim.text))
+    says |= bool(name) and name[-1] in said
     if says:
         return source.speaker or claim.speaker
     own = source.collection, source.document_id

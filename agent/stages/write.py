@@ -332,8 +332,9 @@ def _claim_sentences(written: WrittenClaim) -> list[str]:
 def _claim(brief: Brief, written: WrittenClaim, text: str, shown: Sequence[Passage]) -> Claim:
     """Returns the claim with passage ids in place of numbers. A claim with only unknown numbers cites nothing, so
     verification drops the claim."""
-    padded = [*written.speakers, *[""] * len(written.passages)]
-    speakers = dict(zip(written.passages, padded, strict=False))
+    speakers = dict.fromkeys(written.passages, "")
+    for n, who in zip(written.passages, written.speakers, strict=False):
+        speakers[n] = speakers[n] or who
     numbers = [n for n in speakers if 1 <= n <= len(shown)][: limits.CITED_PASSAGES]
     own = [shown[n - 1].id for n in numbers]
     claim = Claim(

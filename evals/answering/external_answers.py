@@ -46,7 +46,7 @@ def read_answers(path: Path, cases: Iterable[Case], documents: Sequence[SourceDo
         if "failed" not in record:
             raise row.wrong("'question' is not in the set, or is in an earlier line.")
         at = {c.number: c.document_id for c in answer.citations}
-        claims = [*answer.also, *(claim for side in answer.perspectives for claim in side.all_claims)]
+        claims = [*(claim for side in answer.perspectives for claim in side.all_claims), *answer.also]
         named = {n: at.get(n, f"number {n}") for claim in claims for n in claim.citations}
         if unknown := [document for document in {**at, **named}.values() if document not in texts]:
             raise row.wrong(f"'citations' has '{unknown[0]}', which is not a document of the set.")

@@ -70,7 +70,7 @@ _LABEL = re.compile(
     r"(?i)(?:(?:press|news|media) (?:release|statement)|(?:for )?immediate release|opinion|editorial|comment(?:ary)?):?"
 )
 _SENT_BY = re.compile(r"(?i)(?:an? |the )?(?:note|memo(?:randum)?|letter|message|statement|remarks) (?:from|by)\b")
-_BESIDE_TITLE = re.compile(r"(?i)\W*(?:embargo|dear\b|(?:to|cc|present|contacts?|e-?mail|phone|tel)\b[^:]{0,9}:)")
+_BESIDE_TITLE = re.compile(r"(?i)\W*(?:embargo|dear\b|(?:to|cc|present|contacts?|e-?mail|phone|tel)\s?:)")
 _LONGEST_TITLE = 14  # words
 _POSTED = re.compile(rf"(?i)\b(?:wrote|posted|commented|replied|said)\b[,:]?(?: on| at)? .{{0,12}}?{WRITTEN_DATE}")
 _WRITTEN = re.compile(rf"(?i){WRITTEN_DATE}")
@@ -248,6 +248,8 @@ def _is_letter(blocks: Sequence[Block]) -> bool:
 
 def is_masthead(line: str) -> bool:
     """Whether a line has only a kind, or a day and perhaps a body and a page: 'Hill Gazette Saturday 3 May 2024'."""
+    if len(line) > _LONGEST:
+        return False
     parts = re.sub(r"(?i)[\s|,]*\b(?:page|no\.?) \d+\W*$", "", _WRITTEN.sub("", line)).strip(" |,·•–—-")
     dated = _WRITTEN.search(line) and (not parts or is_organisation(parts))
     return bool(dated or (pattern("KIND").fullmatch(parts) and not pattern("LETTERS").search(parts)))

@@ -233,7 +233,7 @@ def _text_blocks(text: str, form: BlockForm, level: int = 0) -> Iterator[Block]:
 
 def _signed_lines(text: str) -> list[str]:
     """Divides a paragraph that ends with a signature: a name or closing, and below it only short lines."""
-    lines = re.split(rf"\s*[\n{_BREAK}]\s*", text.strip())
+    lines = [line for line in map(str.strip, re.split(rf"[\n{_BREAK}]", text)) if line]
     ended = [pattern("SENTENCE").search(_plain_line(line)) or len(line) > _LONGEST_LINE for line in lines]
     begin = len(lines) - len(list(takewhile(operator.not_, reversed(ended))))
     first = _plain_line("".join(lines[begin:][:1]))

@@ -53,7 +53,9 @@ _QUOTED = re.compile(r"\s*(?:>\s?)+")
 _QUOTES = re.compile(r"\s*(?:[\[\d][^<>]{5,80}: ?)?>")  # also after a post's time and writer
 _LONGEST_TITLE = 14  # words
 _LEAST_POSTS = 2
-_SPACED = re.compile(r"(?m)^(?=(?:[ \t]*[^\W\d_]){4})(?:[ \t]*[^\W\d_](?!\S)){4,60}[ \t]*$")  # 'N E W S'
+_SPACED = re.compile(
+    r"(?m)^(?=(?:[ \t]*[^\W\d_]){4})(?=[^\n]*\w[ \t]{2,}\w)(?:[ \t]*[^\W\d_](?!\S)){4,60}[ \t]*$"
+)  # 'N E W S'
 _SKIP = re.compile(r"\A\s*Skip to (?:main )?content\n")  # of a copied web page
 _HEAD_GAP = re.compile(r"(?<=[^\s:.|][^\s:|])[ \t]{3,}(?=[^\s|])")
 _HEAD, _WIDEST = 20, 160  # most lines of a head or signature; most characters of such a line
@@ -200,7 +202,7 @@ def separate_records(text: str) -> str:
     rules = {
         rule for rule, lengths in above.items() if max(lengths) - min(lengths) > _SLOPPY or min(lengths) > 2 * len(rule)
     }
-    apart = (line.strip() in rules or pattern("POST_LINE").fullmatch(line) for line in lines)
+    apart = (line.strip() in rules or (len(line) <= _WIDEST and pattern("POST_LINE").fullmatch(line)) for line in lines)
     return "\n".join(f"\n{line}\n" if alone else line for line, alone in zip(lines, apart, strict=True))
 
 

@@ -282,11 +282,22 @@ def verbatim(claim: str, passage: str) -> bool:
     return bool(words) and words in _SPACES.sub(" ", passage)
 
 
+_NO_SPEAKER = re.compile(
+    r"(?i)\W*(?:I|we|you|he|she|they|it|(?:the )?(?:author|writer|speaker|passage|document|text)s?|nobody|somebody)\W*|"
+    r".*\bquoted\b.*"
+)
+
+_PART_OF_NAME = re.compile(r"[,;()/]|\b(?:of|for|from|at|the|an?)\b")
+
+
 def names_speaker(name: str, document: str) -> bool:
-    """Whether a short name or description has only words of the document, apart from 'the' and 'of'."""
-    words, known = (set(re.findall(r"\w+", plain_text(text).casefold())) for text in (name, document))
-    told = words - {"a", "an", "the", "of", "for"}
-    return bool(told) and told <= known and len(name) <= _LONGEST_SPEAKER and not has_forbidden_text(name)
+    """Whether a short name or description is in the document. Its parts ('Ann Lee', 'chair', 'the Trust') may be apart,
+    but the words of each part are in sequence."""
+    known, own = (plain_text(text).casefold() for text in (document, name))
+    parts = [" ".join(re.findall(r"\w+", part)) for part in _PART_OF_NAME.split(own)]
+    words = " ".join(["", *re.findall(r"\w+", known), ""])
+    refused = len(name) > _LONGEST_SPEAKER or _NO_SPEAKER.fullmatch(name) or has_forbidden_text(name)
+    return any(parts) and not refused and all(f" {part} " in words for part in parts if part)
 
 
 @lru_cache(maxsize=_REMEMBERED)

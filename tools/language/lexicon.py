@@ -5,7 +5,7 @@ path, because importing `textblob` takes a second."""
 import re
 from collections import Counter
 from difflib import get_close_matches
-from functools import cache, reduce
+from functools import cache, lru_cache, reduce
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -127,6 +127,7 @@ def lexicon_tag(core: str) -> str:
 
 
 _LEAST_RESPELLED, _LEAST_ALIKE = 4, 5  # letters: least of a respelled word; shorter words are near too many others
+_LONGER = 2  # most letters by which a respelled word is longer or shorter
 _ALIKE = 0.82  # least share of equal letters, as `difflib` counts it
 _SOUNDS = (("ight", "ite"), ("ph", "f"), ("sch", "sk"), ("ck?(?![eiyh])", "k"), ("ie(?=s?$)", "y"), (r"(.)\1", r"\1"))
 
@@ -135,12 +136,13 @@ def respelled(question: str, text: str) -> str:
     """Returns the question with its misspelt words as the text spells them: 'library' for 'libary'. Words that the
     lexicon or the text has stay, and so do words without a like of the same first letter."""
     known = Counter(word.lower() for word in _LETTERS.findall(text) if len(word) >= _LEAST_RESPELLED)
+    ranked = [word for word, _ in known.most_common()]
 
     def spelled(found: re.Match[str]) -> str:
         word = found[0].lower()
         if len(word) < _LEAST_RESPELLED or word in known or is_word(word):
             return found[0]
-        near = [other for other, _ in known.most_common() if other[0] == word[0]]
+        near = [other for other in ranked if other[0] == word[0] and abs(len(other) - len(word)) <= _LONGER]
         slips = [other for other in near if known[other] > 1 and _is_slip(word, other)]
         long = [other for other in near if min(len(word), len(other)) >= _LEAST_ALIKE]
         return next(iter(slips or get_close_matches(word, long, 1, _ALIKE)), found[0])
@@ -148,14 +150,19 @@ def respelled(question: str, text: str) -> str:
     return _LETTERS.sub(spelled, question)
 
 
+@lru_cache(maxsize=20_000)
+def _sound(word: str) -> str:
+    return reduce(lambda text, by: re.sub(by[0], by[1], text), _SOUNDS, word)
+
+
 def _is_slip(word: str, other: str) -> bool:
     """Whether a word sounds like the other, lacks one of its letters, or swaps two neighbours: 'nite', 'nigt', 'ngiht'
     for 'night'. Another letter makes another word: 'vape' is no 'vane'. A name or a plural only sounds like a word."""
-    heard, meant = (reduce(lambda text, by: re.sub(by[0], by[1], text), _SOUNDS, text) for text in (word, other))
+    heard, meant = map(_sound, (word, other))
     at = next((i for i, (a, b) in enumerate(zip(word, other, strict=False)) if a != b), len(word))
     swapped = word[:at] + word[at : at + 2][::-1] + word[at + 2 :]
     slip = other in (swapped, word[:at] + other[at : at + 1] + word[at:])
-    return heard == meant or (slip and not is_word(word.removesuffix("s").title()))
+    return heard == meant or (slip and not word.endswith("s") and not is_word(word.title()))
 
 
 _LETTERS = re.compile(r"[^\W\d_]+")

@@ -142,21 +142,38 @@ def speaker_of(passage: Passage, quote: str, named: str = "") -> str:
     by Ana Pereira'. Otherwise the passage's speaker, else its author. named: the speaker that a model names instead of
     the rules; an uncertain speaker of the passage then gives way."""
     text, own = passage.whole or passage.text, passage.said_by
-    named = "" if any(pattern(name).fullmatch(named) for name in ("WITHHELD", "NOBODY")) else named
-    reported = named or reported_speaker(quote, text, spoken=bool(passage.speaker))
-    words, body = (set(_WORD.findall(name.casefold())) for name in (reported, passage.publisher))
+    if named and not any(pattern(name).fullmatch(named.removeprefix(PROBABLY)) for name in ("WITHHELD", "NOBODY")):
+        return _with_named(named, passage)
+    reported = reported_speaker(quote, text, spoken=bool(passage.speaker))
     issuer = passage.kind in _RELEASES and reported.startswith("The ") and _is_described(reported)
-    if not reported or issuer or (named and words - {"the"} <= body):  # 'The company' in a company's press release
+    if not reported or issuer:  # 'The company points out' in a company's press release
         return own
+    words = set(_WORD.findall(reported.casefold()))
     others = [name for name in own.split(", ") if words.isdisjoint(_WORD.findall(name.casefold())[-1:])]
     of_self = not own or len(others) < len(own.split(", "))
-    if named and own.startswith(PROBABLY):
-        return own.removeprefix(PROBABLY) if of_self else named
-    alone = passage.speaker or (named and own and ", " not in own)
-    if alone and (of_self or not words.isdisjoint(_WORD.findall(own.casefold()))):
+    if passage.speaker and (of_self or not words.isdisjoint(_WORD.findall(own.casefold()))):
         return own
     by = " by" if reported == UNNAMED else ", quoted by"
     return reported if of_self else f"{reported}{by} {own}"
+
+
+def _with_named(named: str, passage: Passage) -> str:
+    """Returns the speaker whom a model names. If the passage has another speaker or author, both are named, unless that
+    one is uncertain. A doubtful name changes nothing."""
+    own, sure = passage.said_by, passage.said_by.removeprefix(PROBABLY)
+    body = {*_WORD.findall(passage.publisher.casefold())}
+    if named.startswith(PROBABLY) or {*_WORD.findall(named.casefold())} - {"the"} <= body:
+        return own
+    if same := [name for name in sure.split(", ") if _same_person(named, name)]:
+        return sure if sure == same[0] else named  # one of several authors
+    return named if not own or own != sure else f"{named}, quoted by {own}"
+
+
+def _same_person(one: str, other: str) -> bool:
+    """Whether all words of one name, apart from titles, are in the other: 'Dr Ann Lee' and 'Lee'."""
+    first, second = ({*_WORD.findall(pattern("TITLED").sub("", f"{name} ").casefold())} for name in (one, other))
+    unlike = any(pattern(a).search(one) and pattern(b).search(other) for a, b in (("HIS", "HERS"), ("HERS", "HIS")))
+    return bool(first and second) and (first <= second or second <= first) and not unlike
 
 
 def reported_speaker(sentence: str, passage: str, *, spoken: bool = False) -> str:
@@ -305,7 +322,7 @@ def _attribution(text: str, quotations: list[tuple[int, int]], index: int) -> tu
     start, end = quotations[index]
     following = quotations[index + 1][0] - 1 if index + 1 < len(quotations) else len(text)
     after = pattern("SENTENCE_END").split(text[end + 1 : following], 1)[0]
-    if coded := pattern("CODED").match(after):  # a participant of a study
+    if coded := pattern("CODED").match(after.lstrip(f" .,{_MARKS}")):  # a participant of a study
         return coded["who"], end
     between = text[quotations[index - 1][1] + 1 if index else 0 : start - 1].strip()
     *others, lead = pattern("SENTENCE_END").split(between)
