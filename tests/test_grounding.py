@@ -9,6 +9,7 @@ from tools.language.grounding import (
     has_forbidden_text,
     is_denied,
     missing_facts,
+    names_speaker,
     word_hints,
 )
 from tools.language.sentences import split_sentences
@@ -42,6 +43,26 @@ Austrian cooks helped. | Cooks from Australia helped. | Austrian
 John Marlow warned of it. | Marlow warned of it. | John
 The US warned of it. | They warned us of it. | US
 """
+
+
+@pytest.mark.parametrize(
+    ("name", "stands"),
+    [
+        ("Ann Lee", True),
+        ("Dr Ann Lee, chair of the Hill Trust", True),
+        ("a resident", True),
+        ("Lee Ann", False),
+        ("Ann Trust", False),
+        ("She", False),
+        ("the author", False),
+        ("Ann Lee, quoted by the Hill Trust", False),
+        ("", False),
+        ("Ann Lee " * 20, False),
+    ],
+)
+def test_a_speaker_stands_in_the_document(name: str, stands: bool) -> None:
+    document = "Fares. Dr Ann Lee writes: she pays, the author says. A resident of the Hill Trust’s flats is the chair."
+    assert names_speaker(name, document) is stands
 
 
 def rows(text: str) -> list[list[str]]:

@@ -200,6 +200,9 @@ def test_a_participants_code_and_a_person_below_i_know_are_speakers() -> None:
         ("Wei Al", {"speaker": "Cllr Wei Al"}, "Cllr Wei Al"),
         ("The Press", {"author": "A. Moen"}, "A. Moen"),  # prints it
         ("Name and address supplied", {}, "Ines Hald"),
+        ("Bo Lee", {"author": "Ann Lee"}, "Bo Lee, quoted by Ann Lee"),
+        ("Mr Smith", {"author": "Mrs Smith"}, "Mr Smith, quoted by Mrs Smith"),
+        ("probably Cllr Roe", {"speaker": "probably Cllr Roe"}, "probably Cllr Roe"),
     ],
 )
 def test_whom_a_model_names_goes_before_whom_rules_find(named: str, own: dict[str, str], who: str) -> None:
@@ -216,6 +219,17 @@ def test_a_speaker_whom_a_model_names_in_two_ways_has_one_number() -> None:
     given = made(state(written), known)
     assert [c.speaker for c in given.citations] == ["Dr Ann Lee", "Bo Lee", ""]
     assert [c.citations for c in given.perspectives[0].claims] == [[1], [1], [2], [3], [1]]
+
+
+def test_people_whom_an_author_quotes_keep_numbers_of_their_own() -> None:
+    known = {n: spoken(n, author="Bo Lind") for n in range(1, 5)}
+    names = "Ann Lee", "Bo Lind", "Cy Lind", "Lee"
+    written = [
+        Claim(**{**claim("p1", f"So says {n}.", n), "written": True, "evidence": [f"Text {n}."], "speakers": {n: who}})
+        for n, who in enumerate(names, start=1)
+    ]
+    named = [c.speaker for c in made(state(written), known).citations]
+    assert named == ["Ann Lee, quoted by Bo Lind", "Bo Lind", "Cy Lind, quoted by Bo Lind", "Lee, quoted by Bo Lind"]
 
 
 def test_a_counter_argument_names_the_speaker_it_replies_to() -> None:

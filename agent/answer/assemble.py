@@ -94,7 +94,7 @@ class CitationNumbering:
 
     def _known_name(self, document: tuple[str, str], speaker: str) -> str:
         """Returns the name under which a document's speaker has a number: 'Dr Ann Lee' for 'Ann Lee'."""
-        words, cited = speaker.split(), [name for own, name in self.citations if own == document]
+        words, cited = speaker.split(), [who for own, who in self.citations if own == document and ", " not in who]
         same = [
             n for n in cited if n.split()[-1:] == words[-1:] and ({*words} <= {*n.split()} or {*n.split()} < {*words})
         ]
