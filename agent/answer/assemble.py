@@ -98,7 +98,8 @@ class CitationNumbering:
         same = [
             n for n in cited if n.split()[-1:] == words[-1:] and ({*words} <= {*n.split()} or {*n.split()} < {*words})
         ]
-        return same[0] if len(same) == 1 and all(map(is_person, (same[0], speaker))) else speaker
+        alone = ", " not in speaker and len(same) == 1 and is_person(same[0]) and is_person(speaker)
+        return same[0] if alone else speaker
 
 
 def _file(passage: Passage) -> tuple[str, str]:
