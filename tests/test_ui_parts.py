@@ -164,6 +164,8 @@ def test_below_a_claim_stands_who_says_it_and_where() -> None:
     assert numbered_source_lines(answer, loose) == [first.removeprefix("A. Moen, ")]
     named = AnswerClaim(text="Ferries sink in every winter storm, says A. Moen.", citations=[1], quoted=False)
     assert numbered_source_lines(answer, named) == [first]
+    told = loose.model_copy(update={"speaker": "Una; A. Moen"})  # as the model names them
+    assert numbered_source_lines(answer, told) == [first]
     posted = [c.model_copy(update={"speaker": "una_b (2026-03-12)"}) for c in two[:1]]
     post = numbered_source_lines(
         ANSWER.model_copy(update={"citations": posted}), AnswerClaim(text="It lasts.", citations=[1])

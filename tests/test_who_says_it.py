@@ -219,6 +219,7 @@ def test_a_speaker_whom_a_model_names_in_two_ways_has_one_number() -> None:
     given = made(state(written), known)
     assert [c.speaker for c in given.citations] == ["Dr Ann Lee", "Bo Lee", ""]
     assert [c.citations for c in given.perspectives[0].claims] == [[1], [1], [2], [3], [1]]
+    assert [c.speaker for c in given.perspectives[0].claims] == ["Dr Ann Lee", "Dr Ann Lee", "Bo Lee", "", "Dr Ann Lee"]
 
 
 def test_people_whom_an_author_quotes_keep_numbers_of_their_own() -> None:

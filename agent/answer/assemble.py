@@ -264,15 +264,17 @@ def _sentence(quote: ScoredQuote, passage: Passage) -> model.ResponseSentence:
 
 def _claim(claim: Claim, numbering: CitationNumbering) -> AnswerClaim:
     cited = numbering.cite(claim)
-    speakers = dict.fromkeys(c.speaker for c in numbering.citations.values() if c.number in cited and c.speaker)
+    written, named = bool(claim.get("written")), claim.get("speakers", {}).keys()
+    sources = [c for c in numbering.citations.values() if c.number in cited and c.speaker]
+    told = [c for c in sources if not written or named & {q.passage_id for q in c.quotations}]
     fields = {
         "text": local_text(claim),
         "citations": cited,
         "answers": numbering.answers(claim),
-        "quoted": not claim.get("written"),
+        "quoted": not written,
     }
-    fields["speaker"] = "" if claim.get("written") else ", ".join(speakers)
-    fields["evidence"] = list(dict.fromkeys(claim.get("evidence", ()))) if claim.get("written") else []
+    fields["speaker"] = ("; " if written else ", ").join(dict.fromkeys(c.speaker for c in told))
+    fields["evidence"] = list(dict.fromkeys(claim.get("evidence", ()))) if written else []
     return AnswerClaim(**model.shared_fields(claim, AnswerClaim) | fields, answered_by=numbering.answered_by(claim))
 
 

@@ -71,7 +71,7 @@ def answered_by_line(answer: Answer, claim: AnswerClaim) -> str:
 def replier_name(answer: Answer, reply: AnswerClaim) -> str:
     """Returns the speaker or publisher of a reply."""
     first = [c for c in answer.citations if c.number in reply.citations[:1]]
-    speakers = (reply.speaker, *(_speaker(answer, c, reply) for c in first))
+    speakers = (reply.speaker if reply.quoted else "", *(_speaker(answer, c, reply) for c in first))
     name = next((s for s in speakers if s and not s.startswith(UNNAMED)), "") or next(map(_published, first), "")
     return wording.shortened(name, wording.LONGEST_IN_SHORT)
 
@@ -106,16 +106,15 @@ def _in_one_line(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
 
 def _speaker(answer: Answer, source: Citation, claim: AnswerClaim) -> str:
     """Returns the source's speaker. A model sometimes cites a text that does not say the claim. If the quotation of a
-    written claim shares too few words with the claim, apart from the question's, and the claim does not name the
-    speaker, the document's author is returned."""
+    written claim shares too few words with the claim, apart from the question's, and neither the model nor the claim
+    names the speaker, the document's author is returned."""
     added = {*stems(claim.text)} - {*stems(answer.neutral_question)}
     held = [len(added & {*stems(quote)}) for quote in quotes_behind(claim, source)]
     other_language = answer.language and not claim.quoted  # words of two languages cannot be compared
     says = claim.quoted or other_language or max(held, default=0) >= BARELY_SAYS_CLAIM * len(added)
     name, said = (re.findall(r"[\w'’-]+", text) for text in (re.split(r", | \(", source.speaker)[0], claim.text))
-    says |= bool(name) and name[-1] in said
-    if says:
-        return source.speaker or claim.speaker
+    if says or (name and (name[-1] in said or source.speaker in claim.speaker.split("; "))):
+        return source.speaker or (claim.speaker if claim.quoted else "")
     own = source.collection, source.document_id
     return next((d.author for d in answer.documents if (d.collection, d.id) == own), "")
 

@@ -41,9 +41,10 @@ class AnswerClaim(AnswerModel):
 
     `quoted`: the source contains the sentence word for word. Otherwise a model wrote the sentence, and the citations'
     quotes support it. `shown`: the text with changes in square brackets; empty if nothing was changed. `speaker`: the
-    person who is quoted; empty for a model's sentence. `reason`: a word or two that name the claim's reason, or empty.
-    `answers`: numbers of the opposing citations that the claim replies to. `answered_by`: texts of the claims that
-    reply to this claim. `evidence`: the quotations that support a model's sentence. The JSON omits both if empty.
+    person who is quoted; for a model's sentence, the speakers whom the model names, separated by '; '. `reason`: a word
+    or two that name the claim's reason, or empty. `answers`: numbers of the opposing citations that the claim replies
+    to. `answered_by`: texts of the claims that reply to this claim. `evidence`: the quotations that support a model's
+    sentence. The JSON omits both if empty.
     """
 
     text: str
