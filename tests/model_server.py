@@ -225,13 +225,20 @@ class _Handler(Silent, BaseHTTPRequestHandler):
         request = Request(self.path.partition("?")[0], headers, body, time.monotonic())
         owner.requests.append(request)
         owner.count(1)
+        self._is_counted = True
         try:
             is_full = 0 < owner.most < owner.at_once
             reply = Reply("full", status=429, headers={"Retry-After": "1"}) if is_full else owner.answer(request)
             self._wait(reply.delay or (0 if is_full else owner.pace))
             self._send(reply, request)
         finally:
-            owner.count(-1)
+            self._uncount()
+
+    def _uncount(self) -> None:
+        """Ends the request's count, before the client has the whole reply and may send its next request."""
+        if self._is_counted:
+            self._is_counted = False
+            cast(_Server, self.server).owner.count(-1)
 
     def _wait(self, seconds: float | None) -> None:
         if seconds != 0 and cast(_Server, self.server).owner.closing.wait(seconds):
@@ -253,11 +260,14 @@ class _Handler(Silent, BaseHTTPRequestHandler):
         for name, value in (size, *reply.headers.items()):
             self.send_header(name, value)
         self.end_headers()
-        for part in parts[: max(1, len(parts) // 2)] if reply.cut else parts:
+        for number, part in enumerate(parts[: max(1, len(parts) // 2)] if reply.cut else parts, start=1):
+            if number == len(parts) and not (streamed or reply.cut):
+                self._uncount()
             self.wfile.write(b"%x\r\n%b\r\n" % (len(part), part) if streamed else part)
             self._wait(reply.drip)
         if reply.cut:
             self.close_connection = True
             self._wait(None if reply.hang else 0)
         elif streamed:
+            self._uncount()
             self.wfile.write(b"0\r\n\r\n")
