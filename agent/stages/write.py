@@ -148,16 +148,22 @@ _LEAD = re.compile(
 )
 
 
-def _texts(values: Any) -> list[str]:
-    """Returns the list with '' for what is no text: a claim holds without a speaker."""
-    return [v if isinstance(v, str) else "" for v in values] if isinstance(values, list) else []
+_LONGEST_NAME = 100  # characters of a speaker
+
+
+def _names(values: Any) -> list[str]:
+    """Returns the list with '' for what is no name: a claim holds without a speaker."""
+    given = values[: limits.CITED_PASSAGES] if isinstance(values, list) else []
+    return [v if isinstance(v, str) and len(v) <= _LONGEST_NAME else "" for v in given]
 
 
 class WrittenClaim(BaseModel):
     """A claim in a model's reply."""
 
     passages: list[int] = Field(min_length=1, max_length=12)  # first, so that a model chooses passages before it writes
-    speakers: Annotated[list[str], BeforeValidator(_texts)] = Field(default=[])  # in the order of the passages
+    speakers: Annotated[list[Annotated[str, Field(max_length=_LONGEST_NAME)]], BeforeValidator(_names)] = Field(
+        default=[], max_length=limits.CITED_PASSAGES
+    )  # of the first passages
     reason: str = Field(default="", max_length=limits.LONGEST_CLAIM)
     text: str = Field(min_length=1, max_length=limits.LONGEST_CLAIM)
     english: str = Field(default="", max_length=limits.LONGEST_CLAIM, description=IN_ENGLISH)
