@@ -64,26 +64,34 @@ def form(open_service: Callable[[], PageService], thread: str | None = None, sho
     """Shows the field, before the service is open. thread: a run that the question may follow up on. shown: the run on
     the screen. The field then stays at the lower edge, and text typed for another run is removed. An address with
     `?q=` fills the field but does not ask the question."""
+    st.session_state["field"] = key = f"question{shown}"
+    kept_for, kept = st.session_state.pop("typed", ("", ""))
+    if st.session_state.pop("told", False):  # an answered text leaves the field
+        st.session_state[key] = ""
+    elif kept_for == key:
+        st.session_state[key] = kept
+    elif asked := st.query_params.get("q"):
+        st.session_state.setdefault(key, asked)
     label = tr("Follow up, or ask something new") if thread else tr("Ask something that people disagree on")
-    if asked := st.query_params.get("q"):
-        st.session_state.setdefault("question", asked)
-    with st.bottom if shown else nullcontext():
-        row = partial(st.container, horizontal=bool(shown), wrap=not shown, vertical_alignment="center")
-        with row(key=f"asking{shown}"):
-            with st.form("ask", border=False), row():
-                if st.session_state.pop("told", False):  # an answered text leaves the field
-                    st.session_state[f"question{shown}"] = ""
-                new = tr("Ask something else …") if shown else EXAMPLE
-                example = tr("Ask a follow-up …") if thread else new
-                seen: Literal["collapsed", "visible"] = "collapsed" if shown else "visible"
-                question = st.text_input(label, placeholder=example, key=f"question{shown}", label_visibility=seen)
-                pressed = st.form_submit_button(tr("Ask"), type="primary")
-            # Options are no part of the form, which keeps no choice before Ask.
+    example = tr("Ask a follow-up …") if thread else tr("Ask something else …") if shown else EXAMPLE
+    seen: Literal["collapsed", "visible"] = "collapsed" if shown else "visible"
+    row = partial(st.container, horizontal=True, wrap=False, vertical_alignment="center")
+    with st.bottom if shown else nullcontext(), row(key="asking") if shown else st.container(key="asking"):
+        # The text is sent with the next click, wherever it is, so that it is not lost. Enter clicks Ask (`focus`).
+        question = st.text_input(label, key=key, placeholder=example, label_visibility=seen, on_change="ignore")
+        with nullcontext() if shown else row():
+            pressed = st.button(tr("Ask"), "ask", type="primary")
             options = _options(service := open_service(), thread, shown)
         if pressed:
             ask(service, question, thread, options)
     if not shown:
         st.html(focus.now(focus=".st-key-question input"), unsafe_allow_javascript=True)
+
+
+def keep_typed() -> None:
+    """Keeps what was typed but not asked while a view is shown that has no field."""
+    if "view" in st.query_params and (key := st.session_state.get("field", "question")) in st.session_state:
+        st.session_state["typed"] = key, st.session_state[key]
 
 
 def kept_places(service: PageService) -> dict[str, Any]:
