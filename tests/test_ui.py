@@ -666,6 +666,40 @@ def test_a_greeting_is_greeted_with_an_example_to_ask(page: Callable[..., AppTes
     assert "You are welcome!" in html(ask(below, "Thank you!"))
 
 
+def test_a_greeting_names_the_documents_that_a_question_would_search(page: Pages) -> None:
+    page()
+    titles = "Mend the weir", "Leave the weir", "Sell the weir"
+    files = [(f"{number}.md", f"# {title}\n\n{LETTER}".encode()) for number, title in enumerate(titles)]
+    service = page.opened[0]
+    service.upload([("a.txt", LETTER.encode()), *files], [], "letters")
+    until(page(), lambda _: (latest := service.latest_upload()) and latest.state.ended)
+    told = html(app := ask(page(), "Hello there!")).partition('role="status">')[2].partition("</p>")[0]
+    assert told.startswith("Hello! Ask a question that these documents argue about: ‘")
+    assert ([title for title in titles if f"‘{title}’" not in told], "a.txt" in told) == ([], False)
+    assert not [b for b in app.button if b.label.startswith("Ask: ")]
+
+
+def test_a_question_that_was_typed_outlives_a_visit_elsewhere(page: Callable[..., AppTest], settings: Settings) -> None:
+    app = page()
+    store_answer(settings, answer("Is it?", stands("p1", "supports", "It is.")), "5" * 12)
+    field(app).set_value("Should bells ring?")
+    for view in ("Settings", "Documents", "New question"):
+        click(app, view)
+    assert field(app).value == "Should bells ring?"
+    field(app).set_value("Should bells toll?")  # it can be changed
+    click(click(app.run(), "Settings"), "New question")
+    assert field(app).value == "Should bells toll?"
+    click(app, "Settings")
+    app.button(key=f"open-{'5' * 12}").click().run()
+    assert field(app).value == ""  # another run's field
+    field(app).set_value("Who pays?")
+    click(click(app, "Compare"), "Back to the answer")
+    assert field(app).value == "Who pays?"
+    app = until(ask(page(), QUESTION), answered)
+    click(click(app, "Settings"), "New question")
+    assert field(app).value == ""  # what was asked is not kept
+
+
 def test_a_double_click_is_one_question(page: Callable[..., AppTest], settings: Settings) -> None:
     page()
     service = PageService(settings)
@@ -872,7 +906,7 @@ def test_the_history_has_days_and_a_shared_link_does_not_show_it(
     page: Callable[..., AppTest], settings: Settings
 ) -> None:
     page()
-    days = {"5" * 12: 0, "6" * 12: 1, "7" * 12: 300}
+    days = {"4" * 12: 0, "5" * 12: 0, "6" * 12: 1, "7" * 12: 300, "8" * 12: 300}  # of a day the last is the newest
     for run, ago in days.items():
         store_answer(settings, answer(f"Was it {ago} days ago?", stands("p1", "supports", "It was.")), run)
         at = (datetime.now().astimezone() - timedelta(days=ago)).astimezone(UTC).isoformat()
@@ -881,7 +915,8 @@ def test_the_history_has_days_and_a_shared_link_does_not_show_it(
     told, past = html(home := page()), datetime.now().astimezone() - timedelta(days=300)
     shown = ['sm-small">Today<', 'sm-small">Yesterday<', f'sm-small">{format_date(past.date().isoformat())}<']
     assert sorted(shown, key=told.index) == shown
-    assert [k for b in home.button if (k := str(b.key)).startswith("open-")] == [f"open-{run}" for run in days]
+    assert [k for b in home.button if (k := str(b.key)).startswith("open-")] == [f"open-{n * 12}" for n in "54687"]
+    assert [told.count(day) for day in shown] == [1, 1, 1]
     assert labels(home).index("Settings") < labels(home).index("Was it 0 days ago?")
     app = AppTest.from_file(str(ROOT / "ui" / "app.py"), default_timeout=20)
     app.query_params["run"] = "5" * 12

@@ -95,7 +95,11 @@ def _also(by: claims_view.Corrector, answer: Answer) -> None:
         st.html(f"<h2>{wording.also_heading(answer)}</h2>")
     claims_view.claims(by, answer.also, "also", FIRST_ALSO)
     if said := wording.how_to_get_sides(answer):
-        html.small(said)
+        html.small(
+            said
+            if permissions.may_set()
+            else tr("With a chat model, which the operator of this page can set up, these are sorted by side.")
+        )
 
 
 def show_notes(answer: Answer) -> None:
@@ -288,7 +292,7 @@ def _end(service: PageService, run: RunRow, answer: Answer) -> None:
     html.small(wording.closing_line(answer, asked=run.created_at))
     with st.container(horizontal=True, key="end"):
         with st.popover(tr("Export"), type="tertiary"):
-            for ending, called in _FORMATS.items():
+            for ending, called in FORMATS.items():
                 made = partial(export_answer, answer, ending, asked=run.created_at)
                 name = file_name(answer.question, ending)
                 st.download_button(tr(called), made, name, on_click="ignore", key=f"as{ending}")
@@ -303,7 +307,7 @@ def _end(service: PageService, run: RunRow, answer: Answer) -> None:
             st.code(f"{(st.context.url or '').split('?')[0].rstrip('/')}/?run={answer.run_id}", None, wrap_lines=True)
 
 
-_FORMATS = {
+FORMATS = {
     ".docx": "Word",
     ".html": mark("Web page"),
     ".md": mark("Plain text (Markdown)"),
