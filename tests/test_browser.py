@@ -202,7 +202,7 @@ def test_sides_wrap_beside_a_source_and_print_leaves_out_what_is_no_answer(
     sides = [box for card in visitor.page.locator("[class*=st-key-card-]").all() if (box := card.bounding_box())]
     assert len(sides) > 1
     assert min(box["width"] for box in sides) > 250
-    unseen = "[data-testid=stSidebar]", ".stForm", ".st-key-source", ".stTooltipIcon"
+    unseen = "[data-testid=stSidebar]", ".st-key-asking", ".st-key-source", ".stTooltipIcon", ".stMenuButton"
     for media in ("screen", "print"):
         visitor.page.emulate_media(media=media)
         seen = {part: visitor.page.locator(part).first.is_visible() for part in unseen}
@@ -302,6 +302,63 @@ def test_a_side_is_copied_and_a_quotation_moved_and_put_back_by_keyboard(
     visitor.until(lambda: focused(undo), "the focus on the way back", 10)
     visitor.page.keyboard.press("Enter")
     visitor.until(lambda: visitor.page.get_by_test_id("stMain").inner_text() == before, "the answer as it was", 10)
+
+
+def test_what_a_claim_leads_to_is_chosen_by_keyboard_and_print_is_asked_for_once(
+    samples_page: PageServer, phones: str, visit: Visit
+) -> None:
+    visitor = visit(samples_page, 390)
+    visitor.page.add_init_script("window.prints = 0; window.print = () => window.prints++")
+    visitor.arrive().go(phones).answered(PHONES)
+    menu, chosen = visitor.button("Follow up").first, visitor.page.get_by_role("menuitem")
+    menu.press("Enter")
+    visitor.until(lambda: focused(visitor.page.get_by_role("menu", name="Follow up")), "the focus in the menu", 10)
+    assert chosen.all_inner_texts() == ["What speaks against this", "More like this", "Only this source"]
+    assert min(box["height"] for item in chosen.all() if (box := item.bounding_box())) >= 44
+    visitor.page.keyboard.press("End")
+    visitor.page.keyboard.press("Enter")
+    visitor.text("You asked: Only this source [1]").wait_for()
+    visitor.until(lambda: focused(visitor.page.locator(".st-key-reply-1")), "the focus on the reply", 10)
+    visitor.button("Print").click()
+    visitor.page.keyboard.press("Enter")  # the button has the focus: a second click
+    visitor.until(lambda: visitor.page.evaluate("window.prints") > 0, "the print", 10)
+    visitor.page.wait_for_timeout(2000)
+    assert visitor.page.evaluate("window.prints") == 1
+
+
+def test_what_is_typed_outlives_a_visit_elsewhere_and_enter_asks_it(
+    samples_page: PageServer, phones: str, visit: Visit
+) -> None:
+    visitor = visit(samples_page).arrive()
+    visitor.field(FIRST).press_sequentially("Should bells ring?")
+    for view, heading in (("Settings", "Settings"), ("Documents", "Documents"), ("New question", "Steelman")):
+        visitor.button(view).click()
+        visitor.page.get_by_role("heading", level=1, name=heading, exact=True).wait_for()
+    visitor.until(lambda: visitor.field(FIRST).input_value() == "Should bells ring?", "what was typed", 10)
+    visitor.arrive().go(phones).answered(PHONES)
+    visitor.field(AGAIN).fill("/summarise")
+    visitor.field(AGAIN).press("Enter")
+    visitor.text("You asked: /summarise").wait_for()
+    visitor.until(lambda: visitor.field(AGAIN).input_value() == "", "an empty field", 10)
+
+
+def test_the_head_of_a_source_stays_in_view(samples_page: PageServer, phones: str, visit: Visit) -> None:
+    visitor = visit(samples_page, 390)
+    visitor.page.set_viewport_size({"width": 390, "height": 480})
+    visitor.go(phones).answered(PHONES)
+    scrolled = 0.0
+    for number in range(4):
+        visitor.cited.nth(number).click()
+        visitor.page.locator(".sm-source mark").first.wait_for()
+        visitor.page.wait_for_timeout(1000)  # while it moves
+        panel = visitor.page.locator(".st-key-source")
+        panel.evaluate("panel => panel.scrollTo(0, 1000)")
+        scrolled += panel.evaluate("panel => panel.scrollTop")
+        assert box(visitor, ".st-key-close-source button")["top"] >= box(visitor, ".st-key-source")["top"]
+        assert panel.evaluate(_HIDDEN) == []
+        visitor.page.keyboard.press("Escape")
+        panel.wait_for(state="detached")
+    assert scrolled > 0
 
 
 def focused(place: "Locator") -> bool:

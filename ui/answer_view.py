@@ -190,11 +190,8 @@ def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspec
     with st.container(horizontal=True, key=f"acts-{side.id}"):
         if st.button(tr("Search more for this side"), key=f"search-more-{side.id}", type="tertiary"):
             ask_view.begin(service, followups.repeated_question(answer), "deep", thread=run.id)
-        if (
-            side.claims
-            and side.id != OTHER_WAYS
-            and st.button(tr("What speaks against this"), key=f"against-{side.id}", type="tertiary")
-        ):
+        against, has_case = tr("What speaks against this"), side.claims and side.id != OTHER_WAYS
+        if has_case and st.button(against, f"against-{side.id}", type="tertiary"):
             ask_view.carry_out(service, answer, "", followups.counter_search(answer, side.name))
         if side.all_claims:
             button = {"focus": "[data-testid=stPopoverBody] .stCode button"}

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
-from operator import itemgetter
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
@@ -27,11 +26,10 @@ _PLACES = "steelman_places"  # a cookie, so that a reloaded page looks where its
 _KEEP = "<script>document.cookie = '{name}={value}; path=/; max-age=31536000; samesite=strict'</script>"
 SOURCE = "source"  # the session's open source; a reply closes it, because it hides the reply in narrow windows
 _DEPTHS = {
-    "quick": mark("one search"),
-    "normal": mark("searches again for what is missing"),
-    "deep": mark("searches longest"),
+    "quick": (mark("quick"), mark("one search")),
+    "normal": (mark("normal"), mark("searches again for what is missing")),
+    "deep": (mark("deep"), mark("searches longest")),
 }
-_TITLED = 50  # documents among which titles for a greeting are chosen; those without a title come last
 KINDS = {
     "mine": mark("my documents"),
     "web": mark("the web"),
@@ -40,7 +38,6 @@ KINDS = {
     "discussion": mark("discussion"),
     "encyclopedia": mark("encyclopedia"),
 }
-_NAMES = {"quick": mark("quick"), "normal": mark("normal"), "deep": mark("deep")}
 
 
 def home(open_service: Callable[[], PageService]) -> None:
@@ -125,8 +122,8 @@ def _options(service: PageService, thread: str | None, shown: str) -> dict[str, 
     usual, chosen = service.places(thread), st.session_state.setdefault("chosen", {})
     places = usual | ({} if thread else kept_places(service)) | chosen
     with st.popover(tr("Options"), type="tertiary"):
-        depths = {name: tr(called) for name, called in _NAMES.items()}
-        how = " · ".join(labelled(depths[name], tr(what)) for name, what in _DEPTHS.items())
+        depths = {name: tr(called) for name, (called, _) in _DEPTHS.items()}
+        how = " · ".join(labelled(tr(called), tr(what)) for called, what in _DEPTHS.values())
         asked, before, told = tr("How thorough"), chosen.get("depth", "normal"), depths.__getitem__
         depth = st.segmented_control(asked, list(depths), default=before, format_func=told, help=how, key="depth")
         names = [c.name for c in service.store.collections()] or [SAMPLES]
@@ -229,8 +226,8 @@ def carry_out(
     replies = st.session_state.setdefault(f"replies-{answer.run_id}", [])
     replies.append((asked, made))
     st.session_state["told"] = True
-    reply = f".st-key-reply-{len(replies)}"
-    focus.then(focus=reply if st.session_state.pop(SOURCE, None) else "", clear=reply)
+    reply, typed = f".st-key-reply-{len(replies)}", asked.startswith("/")  # who typed goes on typing
+    focus.then(focus=reply if st.session_state.pop(SOURCE, None) or not typed else "", clear=reply)
     st.rerun()
 
 
@@ -259,13 +256,13 @@ def begin(
 
 def _greet(service: PageService, greeting: GreetingError, places: Sequence[str]) -> None:
     """Replies with an example on the samples, or with titles of a person's own documents. places: what is searched."""
-    rows = [row for place in places for row in service.store.documents(place, _TITLED)]
-    titles = sorted({str(row.title) or named_row(row): not row.title for row in rows}.items(), key=itemgetter(1))
+    rows = [row for place in places for row in service.store.documents(place, 3)]
+    titles = dict.fromkeys(str(row.title) or named_row(row) for row in rows)
     if SAMPLES in places or not titles:
         html.warning(translated(str(greeting)))
         st.button(tr("Ask: {question}", question=EXAMPLE), key="example", on_click=_ask_example)
         return
-    named = ", ".join(in_marks(label(title), "‘{}’") for title, _ in titles[:3])
+    named = ", ".join(in_marks(label(title), "‘{}’") for title in [*titles][:3])
     html.warning(f"{greeting.reply} {tr('Ask a question that these documents argue about: {titles}', titles=named)}")
 
 

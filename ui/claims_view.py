@@ -6,23 +6,13 @@ from functools import cached_property
 
 import streamlit as st
 
-from agent.answer import followups
+from agent.answer import followups, wording
 from agent.answer.attribution import met_words, quotes_behind, repliers, source_lines
 from agent.answer.corrections import ALSO, OFF_QUESTION, moved_claims
 from agent.answer.document_list import document_title
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation
-from agent.answer.wording import (
-    balanced_marks,
-    citation_numbers,
-    claim_text,
-    claims_below_heading,
-    reason_label,
-    shown_sentence,
-    side_name,
-    translation_line,
-)
 from agent.runs.store import RunRow
-from tools.translation import mark, speaking, tr
+from tools.translation import speaking, tr
 from ui import ask_view, focus, html, permissions, source_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService
@@ -30,7 +20,6 @@ from ui.service import PageService
 _OPEN = 4  # number of a side's claims that are not folded
 _Opened = tuple[str, int, tuple[str, ...], str]  # run, citation, quotations to mark, key of its button
 _NONE: _Opened = "", 0, (), ""
-_AGAINST, _LIKE, _ONLY = mark("What speaks against this"), mark("More like this"), mark("Only this source")
 
 
 @dataclass(frozen=True)
@@ -91,7 +80,7 @@ class Corrector:
     @cached_property
     def _places(self) -> dict[str, str]:
         """Maps each place (a side's id, `ALSO` or `OFF_QUESTION`) to its name on the page."""
-        sides = {side.id: f"‘{escaped(label(side_name(self.answer, side)))}’" for side in self.answer.perspectives}
+        sides = {s.id: f"‘{escaped(label(wording.side_name(self.answer, s)))}’" for s in self.answer.perspectives}
         return sides | {ALSO: tr("‘Also on this question’"), OFF_QUESTION: tr("‘Not on this question’")}
 
     @cached_property
@@ -138,11 +127,12 @@ def claims(by: Corrector, of: Sequence[AnswerClaim], key: str, opened: int = _OP
 
 def one(by: Corrector, claim: AnswerClaim, key: str, row: str = "") -> None:
     """Shows a claim. row: the key of the claim's row, which shows the reason; empty for a claim in a list."""
-    reason = f'<span class="sm-reason why">{text(reason_label(claim))}</span> ' if claim.reason and not row else ""
+    why = "" if row or not claim.reason else text(wording.reason_label(claim))
+    reason = f'<span class="sm-reason why">{why}</span> ' if why else ""
     with speaking(by.answer.language):
-        answers = text(citation_numbers((), claim.answers, met_words(by.answer, claim))).replace(" ", "&nbsp;", 1)
-    met = f' <span class="sm-reason">{answers}</span>' if claim.answers else ""
-    said, role = text(claim_text(claim, speaker="")), "" if row else claim.role
+        answers = text(wording.citation_numbers((), claim.answers, met_words(by.answer, claim)))
+    met = f' <span class="sm-reason">{answers.replace(" ", "&nbsp;", 1)}</span>' if claim.answers else ""
+    said, role = text(wording.claim_text(claim, speaker="")), "" if row else claim.role
     if not row:
         by.undo(key)
     sourced(by, f'<p class="sm-claim {role}">{reason}{said}{met}</p>', claim, key, row)
@@ -155,7 +145,7 @@ def sourced(
     ways to go on from the claim. cited: the sources to show below a reply, which has no moves; None for an answer."""
     with st.container(gap=None, key=f"claim-{key}"):
         st.html(words)
-        if claim.quoted and (foreign := translation_line(by.answer, shown_sentence(claim))):
+        if claim.quoted and (foreign := wording.translation_line(by.answer, wording.shown_sentence(claim))):
             html.small(foreign)
         lines = {n: told for n, told in source_lines(by.answer, claim) if cited is None or n in cited}
         for number, told in lines.items():
@@ -176,11 +166,12 @@ def sourced(
 
 def _follow_up(by: Corrector, claim: AnswerClaim, numbers: Sequence[int], key: str) -> None:
     """Offers what speaks against the claim, more like it, and what else each of its sources says."""
-    answer, against, like, only = by.answer, *map(tr, (_AGAINST, _LIKE, _ONLY))
-    sources = {rf"{only} \[{number}\]" if len(numbers) > 1 else only: number for number in numbers}
+    against, like, only = tr("What speaks against this"), tr("More like this"), tr("Only this source")
+    answer, several = by.answer, len(numbers) > 1
+    sources = {rf"{only} \[{number}\]" if several else only: number for number in numbers}
     # The key begins like those of the moves: a printed page shows none of them.
     options, key = [against, like, *sources], f"move-on-{key}"
-    chosen = st.menu_button(f":small[{tr('Follow up')}]", options, key=key, type="tertiary")
+    chosen = st.menu_button(tr("Follow up"), options, key=key, type="tertiary")
     if chosen == against:
         ask_view.begin(by.service, followups.counter_question(answer, claim), thread=by.run.id)
     elif chosen == like:
@@ -195,7 +186,7 @@ def _follow_up(by: Corrector, claim: AnswerClaim, numbers: Sequence[int], key: s
 
 def _selector(side: AnswerPerspective, claim: AnswerClaim) -> str:
     """Returns the CSS selector of a claim's place on the page."""
-    lists = {side.id: claims_below_heading(side), f"{side.id}-against": side.objections}
+    lists = {side.id: wording.claims_below_heading(side), f"{side.id}-against": side.objections}
     found = (f"{name}-{listed.index(claim)}" for name, listed in lists.items() if claim in listed)
     return f".st-key-claim-{next(found, f'{side.id}-head')}"
 
@@ -227,7 +218,7 @@ def source(service: PageService, answer: Answer, citation: Citation) -> None:
         st.button(tr("Close"), "close-source", type="tertiary", shortcut="Esc", on_click=_open, args=(_NONE, opener))
     with speaking(answer.language):
         st.html(source_view.card(citation, passages, words))
-    for foreign in filter(None, (translation_line(answer, balanced_marks(quote)) for quote in words)):
+    for foreign in filter(None, (wording.translation_line(answer, wording.balanced_marks(quote)) for quote in words)):
         html.small(foreign)
     if st.button(tr("Whole document"), key="whole-document", type="tertiary"):
         whole = service.store.document_passages(citation.passage_id)

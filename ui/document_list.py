@@ -4,14 +4,7 @@ from functools import partial
 
 import streamlit as st
 
-from agent.answer.document_list import (
-    document_facts,
-    document_title,
-    documents_by_file,
-    documents_headline,
-    file_line,
-    surest_passage,
-)
+from agent.answer import document_list as documents
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument
 from agent.answer.wording import DOCUMENTS
 from tools.translation import labelled, speaking, spoken_language, tr
@@ -24,33 +17,31 @@ _SHOWN = 50  # documents at first, and more with each click
 
 def show(service: PageService, answer: Answer) -> None:
     """Shows the list folded. On a printed page the list is unfolded."""
-    if not (files := documents_by_file(answer)):
+    if not (files := documents.documents_by_file(answer)):
         return
     key = f"read-{answer.run_id}"
     most, shown = st.session_state.get(key, _SHOWN), 0
-    with st.expander(labelled(tr(DOCUMENTS), _uncapitalised(documents_headline(answer))), key="folded-documents"):
+    headline = documents.documents_headline(answer)
+    told = headline.lower() if spoken_language() == "en" else headline[:1].lower() + headline[1:]
+    with st.expander(labelled(tr(DOCUMENTS), told), key="folded-documents"):
         with speaking(answer.language):
             for name, rows in files:
                 if name and shown < most:
-                    st.html(f"<b>{text(label(file_line(name, rows), 120))}</b>")
+                    st.html(f"<b>{text(label(documents.file_line(name, rows), 120))}</b>")
                 for row in rows[: max(0, most - shown)]:
                     _row(service, answer, row, shown := shown + 1)
         if shown < sum(len(rows) for _, rows in files):
             st.button(tr("More"), key="more-read", on_click=st.session_state.update, kwargs={key: most + _SHOWN})
 
 
-def _uncapitalised(sentence: str) -> str:
-    return sentence.lower() if spoken_language() == "en" else sentence[:1].lower() + sentence[1:]
-
-
 def _row(service: PageService, answer: Answer, document: AnswerDocument, place: int) -> None:
     """Shows a document. A click on the title opens the document at its surest sentence."""
     with st.container(gap=None, horizontal_alignment="left", key=f"read-{place}"):
-        title = document_title(document, document.id, filed=False)
+        title = documents.document_title(document, document.id, filed=False)
         if st.button(escaped(label(title, 120)), key=f"open-read-{place}", type="tertiary"):
             judged, retrieved = partial(service.evidence, answer.run_id), partial(service.ranked, answer.run_id)
-            passage, words = surest_passage(answer, document, judged, retrieved)
+            passage, words = documents.surest_passage(answer, document, judged, retrieved)
             source_view.open_document(title, service.store.document_passages(passage), [words])
         cited = AnswerClaim(text="", citations=document.quoted, quoted=False)
-        facts = " · ".join(document_facts(answer, document))
+        facts = " · ".join(documents.document_facts(answer, document))
         claims_view.line(answer, f'<p class="sm-small">{text(facts)}</p>', cited, f"list-{place}")

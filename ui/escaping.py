@@ -45,7 +45,8 @@ def marked(passage: str, quotes: Sequence[str]) -> str:
         for q in map(strip_control_characters, quotes)
         for part in ([q] if q in shown.replace("\n", " ") else q.split(SENTENCE_GAP))
     ]
-    spans = sorted({_span(shown.replace("\n", " "), part) for part in words} - {(0, 0)})
+    found = ((shown.replace("\n", " ").find(part), len(part)) for part in words if part)
+    spans = sorted({(start, start + length) for start, length in found if start >= 0})
     parts, reached = [], 0
     for start, end in spans:
         if start >= reached:
@@ -60,11 +61,6 @@ def link(url: str, words: str) -> str:
         return text(words)
     address = escape(strip_control_characters(url), quote=True)
     return f'<a href="{address}" target="_blank" rel="noreferrer nofollow">{text(words)}</a>'
-
-
-def _span(shown: str, quote: str) -> tuple[int, int]:
-    start = shown.find(quote) if quote else -1
-    return (start, start + len(quote)) if start >= 0 else (0, 0)
 
 
 def _bounded(said: str) -> str:

@@ -153,12 +153,9 @@ def _row(number: int, planned: Side) -> Side | None:
     now, asked = list(_STANCES).index(planned.get("stance", "other")), tr("Stance of side {number}", number=number)
     chosen = stance.selectbox(asked, list(_STANCES), now, format_func=lambda s: tr(_STANCES[s]))
     kept = ticked.checkbox(tr("Search for it"), value=True, key=f"kept-{number}")
-    return _changed(planned, (said or "").strip(), chosen) if kept and (said or "").strip() else None
-
-
-def _changed(planned: Side, statement: str, stance: str) -> Side:
-    """Returns the planned side with a person's changes. A new side has no id yet."""
-    if planned.get("statement") == statement:
-        return planned | {"stance": stance}
+    if not kept or not (new := (said or "").strip()):
+        return None
+    if planned.get("statement") == new:
+        return planned | {"stance": chosen}
     named = {k: v for k, v in planned.items() if k != "name"}  # the name described the old statement
-    return named | {"statement": statement, "stance": stance, "origin": "person"}
+    return named | {"statement": new, "stance": chosen, "origin": "person"}  # a new side has no id yet

@@ -37,15 +37,6 @@ _LARGEST_MESSAGE = 1_000_000
 _LONGEST_LINE = 2_000
 
 
-def _say(address: str) -> None:
-    print(tr("Steelman's page is on {address} (Ctrl-C stops it)", address=address), flush=True)
-
-
-def _visitors_locale() -> str | None:
-    """Returns the locale of the browser that the page is drawn for; None outside of a drawing."""
-    return st.context.locale if get_script_run_ctx(suppress_warning=True) else None
-
-
 def serve(settings: Settings, host: str, port: int) -> int:
     """Serves the page until the process is stopped.
 
@@ -65,13 +56,14 @@ def serve(settings: Settings, host: str, port: int) -> int:
     back = urlsplit(str((logins or {}).get("redirect_uri", ""))).hostname
     names = ("localhost", "127.0.0.1", "::1", host, back, *split_list(settings.api_hosts))
     config.set_option("server.allowedHosts", [name for name in names if name])
-    speak_to_user(_visitors_locale)
+    speak_to_user(lambda: st.context.locale if get_script_run_ctx(suppress_warning=True) else None)  # while it is drawn
     with contextlib.closing(listen(host, port)) as listening:
         config.set_option("server.port", listening.getsockname()[1])
         if settings.role == "alone" and (settings.database_url or settings.database_path.exists()):
             threading.Thread(target=_finish_uploads, args=(settings,), daemon=True).start()
         try:
-            Server(_served(settings), _say).run(sockets=[listening])
+            told = tr("Steelman's page is on {address} (Ctrl-C stops it)")
+            Server(_served(settings), lambda address: print(told.format(address=address), flush=True)).run([listening])
         finally:
             close_service()
             stop_readers()  # nobody waits for the files of these parsers any more

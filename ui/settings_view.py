@@ -6,7 +6,7 @@ from typing import Any, get_args
 import streamlit as st
 from pydantic import SecretStr
 
-from agent.commands.doctor import DoctorFinding, run_check
+from agent.commands.doctor import run_check
 from agent.commands.parts import in_plain_words, serving
 from agent.settings import Settings, load_settings, variable_of
 from tools.errors import SettingsError
@@ -84,7 +84,9 @@ def _what_is_on(service: PageService) -> None:
     if own:
         place.html("".join(_line("…", said) for said in told))
         found = [run_check(part) for part in service.parts()]
-        failing, lines = {it.name for it in found if it.state == "fails"}, [_found(it) for it in found]
+        failing = {it.name for it in found if it.state == "fails"}
+        took = [f" ({it.seconds:.1f} s)" if it.seconds >= 0.05 else "" for it in found]
+        lines = [_line(it.word, tr(it.name), it.detail + how) for it, how in zip(found, took, strict=True)]
     else:
         names = [(part.name, serving(settings, part.name)) for part in service.parts() if part.check]
         lines = [_line(tr("on"), part, permissions.masked(name, settings)) for part, name in names]
@@ -140,11 +142,6 @@ def _field(settings: Settings, name: str, called: str) -> Any:
         return typed or now
     typed = st.text_input(called, without_login(now) if name.endswith("_url") else now, help=told)
     return now if typed == without_login(now) else typed
-
-
-def _found(finding: DoctorFinding) -> str:
-    how = f" ({finding.seconds:.1f} s)" if finding.seconds >= 0.05 else ""
-    return _line(finding.word, tr(finding.name), finding.detail + how)
 
 
 def _line(state: str, *said: str) -> str:

@@ -34,7 +34,8 @@ def _passages(citation: Citation, passages: Mapping[int, Passage], words: Sequen
         quotes.setdefault(quotation.passage_id, []).append(quotation.quote)
     alone = {i: wanted for i, said in quotes.items() if (wanted := [q for q in said if q in words])}
     shown = [
-        f"{_place(passages[i])}<blockquote>{marked(passages[i].text, said)}</blockquote>"
+        (f'<p class="sm-small">{text(label(where, 120))}</p>' if (where := location_in_source(passages[i])) else "")
+        + f"<blockquote>{marked(passages[i].text, said)}</blockquote>"
         for i, said in (alone or quotes).items()
         if i in passages
     ]
@@ -54,8 +55,3 @@ def open_document(title: str, passages: Sequence[Passage], quotes: Sequence[str]
     window = st.dialog(escaped(label(title, 90)), width="large")
     parts = (f'<div class="sm-source">{shown}</div>', False), (focus.now(shown="[role=dialog] mark"), True)
     window(lambda: [st.html(part, unsafe_allow_javascript=ours) for part, ours in parts])()
-
-
-def _place(passage: Passage) -> str:
-    where = location_in_source(passage)
-    return f'<p class="sm-small">{text(label(where, 120))}</p>' if where else ""

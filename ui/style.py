@@ -25,7 +25,7 @@ h1 {{ font-size: clamp(1.5rem, 1.2rem + 1.3vw, 1.9rem) !important; line-height: 
 .sm-lead {{ font-size: 1.15rem; max-width: 46rem; }}
 .sm-thesis {{ font-size: 1.15rem; font-weight: 600; line-height: 1.35; margin: .25rem 0 0; }}
 .sm-claim {{ margin: 0; line-height: 1.5; &.case::before {{ content: "•"; margin-right: .5em; opacity: .6; }} }}
-.sm-reason {{ font-size: .8rem; opacity: .88; &.why::after {{ content: ":"; }} }}
+.sm-reason, [class*="st-key-move-on"] p {{ font-size: .85rem; opacity: .88; &.why::after {{ content: ":"; }} }}
 [class*="st-key-claim-"]:focus {{ box-shadow: 0 0 0 .4rem {_GROUND}, 0 0 0 .5rem {_LINK}; }}
 .sm-apart {{ margin-top: .8rem; }}
 .sm-small {{ font-size: .85rem; margin: .2rem 0; opacity: .88; }}
@@ -79,7 +79,7 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
   kbd {{ display: none !important; }}
 }}
 @media print {{
-  .stSidebar, .stAppHeader, .stBottom, .stDownloadButton, .stPopover,
+  .stSidebar, .stAppHeader, .stBottom,
   .stExpander:not([class*="st-key-folded-"] *), [class*="st-key-undo-"],
   .stTooltipIcon, [class*="st-key-move-"], .st-key-suggested, [class*="st-key-acts-"], .st-key-end, .st-key-thread,
   .stColumn:has(.st-key-source) {{ display: none !important; }}
