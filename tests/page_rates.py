@@ -4,13 +4,14 @@ default of all in `evals/gold/pages`; `--list` prints the lines that are wrong o
 
 `label_model` describes a folder. Each question is asked twice: of the embedded providers alone, and with the chat model
 that the labels play. The second answer measures what the agent keeps, shows and names of a perfect model's findings. It
-measures no model.
+measures no model: sides and names come from the labels, so a line is wrong only where the agent drops or changes them.
 
 Each source line below a quotation or claim counts once. It is compared with the labels of the claim's words in that
 source, or else of the quotation behind the claim. If several labels fit, one that agrees is enough. 'unsorted': the
-sentence takes a side and stands among those without. 'missing': the label has a name, and the line has none before
-publisher or title. 'nobody': neither has a name. 'unlabelled': no label fits. A share is that of the right lines among
-the right, wrong and missing ones. 'shown' counts the labelled sentences on the page, wherever they stand.
+sentence takes a side and stands among those without. 'sideless': it takes none and stands there, too. 'missing': the
+label has a name, and the line has none before publisher or title. 'nobody': neither has a name. 'unlabelled': no label
+fits. A share is that of the right lines among the right, wrong and missing ones. 'shown' counts the labelled sentences
+on the page, wherever they stand.
 
 `--readers FOLDER ...` prints what two people said of the lines that they saw: `screen.csv` and `second.csv` have the
 same lines, and the fifth and sixth columns are the opinions on the side and on the speaker.
@@ -45,7 +46,7 @@ from tools.documents.ingest import IngestReport, read_all
 
 PAGES = sorted(path.parent for path in (Path(__file__).parents[1] / "evals/gold/pages").glob("*/labels.csv"))
 _RATES = {
-    "side": ("right", "wrong", "unsorted", "unlabelled"),
+    "side": ("right", "wrong", "unsorted", "sideless", "unlabelled"),
     "speaker": ("right", "wrong", "missing", "nobody", "unlabelled"),
 }
 _BEST = ("right", "nobody", "missing", "wrong")
@@ -107,7 +108,7 @@ def _side_rate(labelled: Sequence[str], place: str, against: bool, sides: Iterab
     if not labelled:
         return "unlabelled"
     if not place:
-        return "unsorted" if taken else "right"
+        return "unsorted" if taken else "sideless"
     return "right" if (taken - {place} if against else taken & {place}) else "wrong"
 
 

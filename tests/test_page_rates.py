@@ -45,9 +45,9 @@ def test_wrong_labels_are_found(cached: None, labelled: Path, tmp_path: Path) ->
     found = {mode: counted(pages, lines) for mode, lines in measured(pages, tmp_path / "data").items()}
     every = {"all": {"yes": 3, "no": 1, "none": 1}}
     assert found["embedded"] == every | {
-        "side": {"right": 2, "wrong": 1},
-        "speaker": {"right": 3},
-        "shown": {"yes": 2, "none": 1},
+        "side": {"right": 2, "wrong": 1, "sideless": 1},
+        "speaker": {"right": 3, "missing": 1},
+        "shown": {"yes": 3, "none": 1},
     }
     assert found["played"] == every | {  # which believes the label of Bob Tull's side
         "side": {"right": 4},
