@@ -2,6 +2,7 @@
 
 import pytest
 
+from tools.language.demands import demanded_answer
 from tools.language.question import takes_no_side, ticked_side, yes_or_no_answer
 from tools.language.ticks import tick_sentence
 
@@ -101,7 +102,7 @@ def test_a_ticked_answer_has_a_side_only_if_its_header_asks_the_same(
 ) -> None:
     row = f"Has dog: yes. {tick_sentence(header, value)} It is as it is."
     assert ticked_side(question, row) == (side if header not in _UNREAD else "")
-    assert yes_or_no_answer(row, question) in (side, "")
+    assert yes_or_no_answer(row, question) == demanded_answer(row, question) == ticked_side(question, row)
 
 
 @pytest.mark.parametrize(
