@@ -191,3 +191,11 @@ def test_what_is_quoted_stands_word_for_word_in_the_passage(parts: list[tuple[st
         left = re.sub(r"^(\S+) \[[^\]]+\]", r"\1", unit.shown) if added else unit.shown
         assert re.sub(r"^\[(\w)\]", lambda m: m[1].lower(), left) == unit.text
     assert [u.positions[-1] for u in found] == sorted({u.positions[-1] for u in found})  # a sentence has one reading
+
+
+def test_a_reason_is_quoted_together_with_what_its_writer_ticked() -> None:
+    ticks = "Owns a boat: no. Should the harbour be dredged before the winter: yes."
+    reason = "The ferry sticks in the mud at every low tide."
+    row = Passage(1, "a", "c", f"{ticks} {reason} It stuck twice in May, and the town paid.")
+    assert quotable_parts(row)[0].text == f"{ticks} {reason}"
+    assert ticks not in [part.text for part in quotable_parts(row)]
