@@ -252,8 +252,8 @@ def _contradicting(brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.bo
     if judge_form(brief.perspective) != "answer":
         return np.zeros(len(units), bool)
     word, _, question = brief.perspective["statement"].partition(": ")
-    said = [{yes_or_no_answer(u.text, question), demanded_answer(u.text, question)} for u in units]
-    return np.array([("no" if word in AFFIRMING else "yes") in answers for answers in said], bool)
+    said = [demanded_answer(u.text, question) or yes_or_no_answer(u.text, question) for u in units]
+    return np.array([answer == ("no" if word in AFFIRMING else "yes") for answer in said], bool)
 
 
 def _relevance(

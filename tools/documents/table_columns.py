@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from tools.dates import date_of_cell
 from tools.documents.document import COLUMN_FIELDS, GUESSED_COLUMNS, ColumnNames
 from tools.errors import SourceError, option
-from tools.language.ticks import is_tick
+from tools.language.demands import is_tick
 
 # Column names as `fold_name` returns them
 TEXT_NAMES = "text body content text_content full_text fulltext comment argument answer opinion tweet".split()

@@ -35,9 +35,9 @@ from tools.documents.table_columns import (
     read_column_names,
 )
 from tools.errors import SourceError
+from tools.language.demands import tick_sentence
 from tools.language.person_names import pattern
 from tools.language.sentences import clean_text
-from tools.language.ticks import tick_sentence
 from tools.passages import Block, SourceDocument
 
 _SAMPLED_ROWS = 1000  # rows from which the columns are chosen

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tools.language.lexicon import AUXILIARIES, KEYWORD_STOP_WORDS, NEGATORS, PREPOSITIONS, pos_tag
-from tools.language.question import ticked_side
-from tools.language.ticks import ticked_answers
+from tools.language.question import yes_or_no_answer
 
 _WORD = re.compile(r"\w+(?:['-]\w+)*")
 _IRREGULAR = dict(
@@ -43,7 +42,9 @@ _ACTIONS = _END | _KEEP | _ALLOW | _GET
 _STOPPING = _stems("stop prevent block avoid reject oppose refuse")  # before another verb: 'stop them closing it'
 _OTHER_VERBS = _stems("let make help delay fail vote consider pretend begin start resist risk hurry hesitate")
 _FILLING = _stems("please just simply now really certainly clearly place own old alone way also still all arms heart")
-_BODIES = _stems("council county town parish government board trust committee authority city state")
+_BODIES = _stems(
+    "council county town village borough parish government parliament board trust committee authority city state"
+)
 _NO_CONTENT = KEYWORD_STOP_WORDS | NEGATORS | frozenset("i we you us our my your me".split())
 
 _ASKS = re.compile(r"(?:should|must|ought|shall)\b", re.I)
@@ -97,26 +98,72 @@ _FRAMES = (
     re.compile(r"^(?P<no>do not |never )?(?:let us )?(?P<order>\w+)(?P<rest> .+)", re.I),
 )
 
+_QUESTION = re.compile(r"(?:should|is|are|must|would)\b", re.I)
+_YOU = re.compile(
+    r"^(?:(?:do|would) you (?:agree that |think that |think |want to )?|(?=(?:support|oppose|want|back|favour)\b))",
+    re.I,
+)
+# A person ticked an answer
+_TICKS = {
+    "yes": r"yes|for|(?:in )?favou?r|supports?|agrees?",
+    "no": r"no|against|oppose[sd]?|objects?|disagrees?",
+    "": r"unsure|not sure|undecided|neutral|maybe|do(?: not|n['’]?t) know|no (?:opinion|view)|prefer not to say"
+    r"|neither(?: \w+ nor \w+)?",
+}
+_DEGREE = r"(?:(?:strongly|fully|mostly|somewhat|slightly|definitely|probably|tend to) )?"
+_NUMBERED = re.compile(r"q(?:uestion)?\W?\d+[a-z]?[\W_]+(?=\w)", re.IGNORECASE)  # 'Q3: ' before a question
+_SENTENCE = re.compile(rf"([^:\n]{{2,300}}): {_DEGREE}(?:({_TICKS['yes']})|({_TICKS['no']})|{_TICKS['']})\.(?:\s+|$)")
+_SIGNS = {"yes": 1, "no": -1, "": 0}
+
 
 @dataclass(frozen=True, slots=True)
 class _Proposal:
-    """What a question proposes. verb: its stem. needed: the stems that a sentence must name. known: all stems.
-    by_whom: whether the question names who does it."""
+    """What a question proposes. verb: its stem. needed: the stems that a sentence must name. known: all stems. doers:
+    the stems of its subject. by_whom: whether the subject is who does it."""
 
     verb: str
     needed: frozenset[str]
     known: frozenset[str]
+    doers: frozenset[str]
     by_whom: bool
 
 
 def demanded_answer(text: str, question: str) -> Literal["yes", "no", ""]:
     """Returns the answer of a sentence that demands what a 'Should …?' question proposes, or its contrary; else ''.
     In a table's row the ticked answer decides: 'Silence bells at night: no.'"""
-    if ticked_answers(text):
-        return ticked_side(question, text)
-    proposal, demand = _proposal(question), _demand(text)
+    ticks = ticked_answers(text)
+    if not ticks:
+        return _answer(_demanded(text, question))
+    signs = {_ticked(header, question, wished) * _SIGNS[side] for header, side, wished in ticks} - {0}
+    return _answer(signs.pop() if len(signs) == 1 else 0)
+
+
+def _answer(sign: int) -> Literal["yes", "no", ""]:
+    return "yes" if sign > 0 else "no" if sign else ""
+
+
+def _ticked(header: str, question: str, wished: bool) -> int:
+    """Returns 1 if 'yes' below a column's header says yes to the question, -1 if it says no, 0 in doubt. wished: the
+    ticked answer is a wish, such as 'against'. 'Pay for parking: yes' may tell what a resident does."""
+    said = _YOU.sub("I ", header)
+    asked, proposal = _proposal(said), _proposal(question)
+    if _content(header) == _content(question):
+        return _SIGNS[yes_or_no_answer(header, question)]
+    if proposal is None or (_QUESTION.match(said) and asked is None):
+        return 0
+    if asked:
+        same = asked.needed == proposal.needed and asked.doers <= proposal.doers
+        return _relation(proposal.verb, asked.verb) if same else 0
+    told = wished or proposal.doers <= _BODIES or any(frame.match(said) for frame in _FRAMES[:-1])
+    return _demanded(said, question) if told or not proposal.by_whom else 0
+
+
+def _demanded(text: str, question: str) -> int:
+    """Returns 1 if a sentence demands what the question proposes, -1 if it demands the contrary, 0 in doubt."""
+    proposal = _proposal(question)
+    demand = _demand(text, proposal.verb) if proposal else None
     if proposal is None or demand is None:
-        return ""
+        return 0
     sign, subject, rest = demand
     verbs = [w for w in _content(rest) if w in _ACTIONS | _STOPPING or w == proposal.verb]
     if verbs and verbs[0] in _STOPPING and (len({*verbs}) > 1 or verbs[0] not in _END):
@@ -124,9 +171,7 @@ def demanded_answer(text: str, question: str) -> Literal["yes", "no", ""]:
     turned = {_relation(proposal.verb, verb) for verb in verbs}
     if not verbs and not subject:  # 'We want no cinema.'
         turned = {int(proposal.verb in _GET)}
-    if len(turned) != 1 or not all(turned) or not _is_about(proposal, subject, rest):
-        return ""
-    return "yes" if sign * turned.pop() > 0 else "no"
+    return sign * turned.pop() if len(turned) == 1 and _is_about(proposal, subject, rest) else 0
 
 
 def _relation(asked: str, said: str) -> int:
@@ -157,7 +202,8 @@ def _proposal(question: str) -> _Proposal | None:
     at = (certain or places)[0]
     subject, object_ = (_heads(part) for part in (words[:at], words[at + 1 :]))
     needed = object_ or subject
-    return _Proposal(_stem(low[at]), needed, frozenset(_content(" ".join(words))), bool(object_)) if needed else None
+    doers, known = (frozenset(_content(" ".join(part))) for part in (words[:at], words))
+    return _Proposal(_stem(low[at]), needed, known, doers, bool(object_)) if needed else None
 
 
 def _is_verb(low: Sequence[str], at: int) -> bool:
@@ -180,7 +226,7 @@ def _spelled_out(text: str) -> str:
     return text
 
 
-def _demand(text: str) -> tuple[int, str, str] | None:
+def _demand(text: str, verb: str) -> tuple[int, str, str] | None:
     """Returns a demand's sign (-1: against it), the subject of its modal verb, and the words after the verb."""
     said = _LEADS.sub("", _spelled_out(text).strip(" \n\"“”‘'("), count=1)
     end = _ENDS.search(said)
@@ -192,7 +238,9 @@ def _demand(text: str) -> tuple[int, str, str] | None:
     order, rest = told.get("order", ""), told.get("rest") or told.get("rest2", "")
     if order and re.match(r"\s?and\b", after):  # 'Cut it down, and all is lost.'
         return None
-    command = not order or _stem(order) in _ACTIONS | _STOPPING or pos_tag(order.casefold()) in ("VB", "VBP", "JJ")
+    command = (
+        not order or _stem(order) in {*_ACTIONS, *_STOPPING, verb} or pos_tag(order.casefold()) in ("VB", "VBP", "JJ")
+    )
     if not rest or not command:
         return None
     rest, none = re.subn(r"^no (?=\w)", "", rest)
@@ -209,5 +257,30 @@ def _is_about(proposal: _Proposal, subject: str, rest: str) -> bool:
     extra -= frozenset() if proposal.by_whom else _BODIES
     if extra or not proposal.needed <= said or said & _OTHER_VERBS:
         return False
+    if proposal.by_whom and not proposal.needed <= after and after & proposal.doers:
+        return False  # 'The train should replace the bus.' for 'Should the bus replace the train?'
     same = {*_content(subject)} <= proposal.known
     return same or (proposal.needed <= after and not proposal.by_whom)  # whoever is to do it
+
+
+def is_tick(value: str) -> bool:
+    """Whether a value is such an answer."""
+    return bool(_SENTENCE.fullmatch(f"It: {value.strip('.').lower()}."))
+
+
+def tick_sentence(question: str, value: str) -> str:
+    """Returns 'Silence bells at night: no.' for the column 'silence_bells_at_night' and the value 'No'."""
+    asked = " ".join(_NUMBERED.sub("", question, count=1).replace("_", " ").split()).rstrip(" ?:.")
+    said = value.lower() if is_tick(value) else value  # a remark keeps its capitals
+    return f"{asked[:1].upper()}{asked[1:]}: {said.rstrip('.')}."
+
+
+def ticked_answers(text: str) -> list[tuple[str, str, bool]]:
+    """Returns for each such sentence that begins the text its question, its side ('yes', 'no', or '' for the undecided)
+    and whether the answer is a wish, such as 'against'; 'no' may also tell a fact."""
+    found, at = list[tuple[str, str, bool]](), 0
+    while match := _SENTENCE.match(text, at):
+        said = match[2] or match[3] or ""
+        found.append((match[1], "yes" if match[2] else "no" if said else "", said not in ("yes", "no")))
+        at = match.end()
+    return found

@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 from itertools import takewhile
 
+from tools.language.demands import ticked_answers
 from tools.language.grounding import verbatim
 from tools.language.lexicon import bare_word, finite_verb, pos_tag
 from tools.language.reported_speech import INTERVIEWER, is_foil, speaker_of
 from tools.language.sentences import is_no_prose, split_sentences, without_list_mark
-from tools.language.ticks import ticked_answers
 from tools.passages import Passage
 
 _SHORTEST_ALONE, _LONGEST_ALONE = 7, 45  # least and most words of a sentence that can state a side
