@@ -14,7 +14,7 @@ from agent.answer.document_list import documents_headline, stance_label, surest_
 from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.model import Answer, Countered, DocumentStance, Usage, answer_from_json
 from agent.answer.outline import document_blocks, to_terminal
-from agent.answer.summary import repeat_notes, stage_notes, summary_of
+from agent.answer.summary import by_file, repeat_notes, stage_notes, summary_of
 from agent.answer.wording import closing_line, side_heading, side_label
 from agent.state import FramingState, RunState
 from tools.errors import StoreError
@@ -241,13 +241,15 @@ def test_every_rendering_has_all_claims_for_and_against(form: str) -> None:
 
 @pytest.mark.parametrize("named", ["id", "file"])
 def test_a_table_counts_as_one_document(named: str) -> None:
-    """The rows are of documents 3 (No), 4 (No), 1 (Yes) and 10 (off the question); 14 documents are 11 files."""
+    """The rows are documents 3 (No), 4 (No), 1 (Yes) and 10 (off the question); 14 documents are 11 files."""
     answer = toll_answer()
     rows = {f"bridge/{n:02}.md": place for place, n in enumerate((3, 4, 1, 10), 1)}
 
-    def filed(ids: dict[str, int]) -> Answer:
+    def filed(ids: dict[str, int], title: str = "") -> Answer:
         own = {"id": "a.csv, row {}"} if named == "id" else {"id": "{}", "file": "a.csv"}
-        about = {i: {key: form.format(place) for key, form in own.items()} for i, place in ids.items()}
+        about = {
+            i: {key: form.format(place) for key, form in own.items()} | {"title": title} for i, place in ids.items()
+        }
         return answer.model_copy(
             update={"documents": [d.model_copy(update=about.get(d.id, {})) for d in answer.documents]}
         )
@@ -266,6 +268,15 @@ def test_a_table_counts_as_one_document(named: str) -> None:
     texts = [[block.text for block in unknown_blocks(a)] for a in (unclear, known)]
     assert "No clear side in 1 document: ‘a.csv’." in texts[0]
     assert "No clear side in 1 document: ‘On the bridge, part 8’." in texts[1]
+
+
+def test_articles_in_one_file_are_documents_and_a_mail_with_the_mail_it_quotes_is_one() -> None:
+    listed = toll_answer().documents[:3]
+    articles = [d.model_copy(update={"file": "news.jsonl"}) for d in listed]
+    ids = ("in/plan.eml", "in/plan.eml, Ann Lee, 2025-03-01", "in/plan.v2, final.md")
+    mails = [d.model_copy(update={"id": i, "title": "The plan"}) for d, i in zip(listed, ids, strict=True)]
+    assert [len(rows) for rows in by_file(articles)] == [1, 1, 1]
+    assert [len(rows) for rows in by_file(mails)] == [2, 1]
 
 
 def test_an_answer_of_another_schema_says_what_to_do() -> None:

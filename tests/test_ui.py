@@ -366,6 +366,7 @@ def test_the_debate_sheet_has_three_quotations_a_side_and_what_is_not_known(
     assert sorted(heads, key=shown.index) == heads
     assert shown[shown.index(heads[1]) : shown.index(heads[2])].count("sm-apart") == 3
     assert "“A toll would keep heavy carts on the highway.” Ford Gazette, news, 20 March 2025</p>" in shown
+    assert '“Nobody has counted the carts.”</p><p class="sm-small">Reader 13, news, 13 March 2025</p>' in shown
     assert "No clear side in " in shown
     assert len(app.get("download_button")) == 2
     assert f"<h1>{toll_answer().question}</h1>" in html(click(app, "Back to the answer"))

@@ -16,7 +16,7 @@ from tools.language.question import ANSWERS, asks_yes_or_no
 from tools.passages import EvidenceKind, Passage
 from tools.translation import answer_language, grouped, in_its_language, in_marks, labelled, mark, tr, trn
 
-_ROW = re.compile(r"(.+), row [^/]+")  # id of a table's row
+_PART = re.compile(r"(.+?\.[A-Za-z]\w*), .+")  # id of a table's row or of a mail in a file
 _SENTENCE_END = re.compile(r"(?<=[?!])\s+|(?<=\w{3}\.)\s+")  # not after 'St.'
 _NAMED = 4  # the most answers that the summary names
 _NOT_DONE = ("failed", "degraded", "late")
@@ -112,7 +112,7 @@ def _what_was_not_done(state: RunState) -> str:
 def _stance_counts(state: RunState, documents: Sequence[AnswerDocument]) -> str:
     """Returns 'Of 14 documents on this, 5 argue yes and 4 no; for 5 Steelman could not tell.'
 
-    Copies count once. A table whose rows argue for both sides counts as 'both ways'. In a follow-up with a focus, only
+    Copies count once. A file whose rows argue for both sides counts as 'both ways'. In a follow-up with a focus, only
     quoted documents count.
     """
     left_out = ("repeats", "off_question", "unread", *(["no_claim"] if state["framing"]["focus"] else []))
@@ -138,12 +138,12 @@ def was_read(document: AnswerDocument) -> bool:
 
 
 def by_file(documents: Iterable[AnswerDocument]) -> list[list[AnswerDocument]]:
-    """Groups the rows of each table; other documents stand alone. Every count of documents counts these groups, because
-    a reader regards a table as one document."""
-    files: dict[tuple[str, str | int], list[AnswerDocument]] = {}
-    for n, document in enumerate(documents):
-        table = document.file or (row[1] if (row := _ROW.fullmatch(document.id)) else n)
-        files.setdefault((document.collection, table), []).append(document)
+    """Groups the parts of a file that have no title of their own, such as a survey's rows or a mail and the mails that
+    it quotes. Every count of documents counts these groups, because a reader regards such a file as one document."""
+    files: dict[tuple[str, ...], list[AnswerDocument]] = {}
+    for document in documents:
+        file = document.file or (part[1] if (part := _PART.fullmatch(document.id)) else document.id)
+        files.setdefault((document.collection, file, document.title, document.url), []).append(document)
     return [*files.values()]
 
 
