@@ -18,7 +18,7 @@ from agent.commands.parts import in_plain_words
 from agent.providers.from_settings import sources_on
 from agent.settings import Settings
 from tools.errors import SettingsError
-from tools.web.plugins import KEYED, installed_sources
+from tools.web.source import KEYED, installed_sources
 
 BROKEN = "raise RuntimeError('no such library')"
 

@@ -30,7 +30,7 @@ from tools.net.pool import split_addresses
 from tools.store.database import Database
 from tools.store.store import Store
 from tools.translation import mark, tr
-from tools.web.plugins import installed_sources
+from tools.web.source import installed_sources
 
 if TYPE_CHECKING:
     from tools.models.chat.model import ChatModel

@@ -20,8 +20,7 @@ from tools.store.hybrid import HybridSearch
 from tools.store.store import Store
 from tools.web.domains import DomainLists
 from tools.web.fetch import PageFetcher
-from tools.web.plugins import KEYED, OWN, installed_sources, open_source
-from tools.web.source import Source
+from tools.web.source import KEYED, OWN, Source, installed_sources, open_source
 
 STAGES = ("expand", "queries", "write")
 _VARIABLES = ", ".join(f"STEELMAN_MODEL_{stage.upper()}" for stage in STAGES)

@@ -1,14 +1,17 @@
-"""Sources of evidence on the internet: the interface of all of them, and the form of their results.
+"""Sources of evidence on the internet: their interface, the form of their results, and the installed sources, which are
+Steelman's own and those of other packages (entry points of `steelman.sources`).
 
 Queries have a limited length. All sources' results have the same form.
+https://packaging.python.org/en/latest/specifications/entry-points/ describes entry points.
 """
 
 import asyncio
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal, get_args
 from urllib.parse import urldefrag
 
@@ -16,10 +19,10 @@ import httpx
 
 from tools.budget import current_budget, current_log
 from tools.dates import date_of_result
-from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError
+from tools.errors import DeadlineError, ProviderDownError, ProviderError, ProviderReplyError, SettingsError
 from tools.limits import LONGEST_PAGE, SEARCH_SECONDS
 from tools.net.http import fetch_json, is_address, is_local, open_client
-from tools.passages import EvidenceKind
+from tools.passages import EVIDENCE_KINDS, EvidenceKind
 from tools.translation import tr
 from tools.web.addresses import host_of, normalise_url
 from tools.web.domains import covers
@@ -30,7 +33,18 @@ _MOST_SITES = 10  # Google reads 32 words of a query; each site with its OR take
 LONGEST_TITLE, LONGEST_SNIPPET, _LONGEST_URL = 300, 4_000, 2_000
 _MORE_BY_DATE = 3  # times as many results are asked for if some will be left out by date
 _LINES = ("title", "publisher", "author", "venue")
-
+GROUP = "steelman.sources"
+OWN = {
+    "openalex": "tools.web.studies:OpenAlex",
+    "europepmc": "tools.web.studies:EuropePmc",
+    "semanticscholar": "tools.web.studies:SemanticScholar",
+    "gdelt": "tools.web.news:Gdelt",
+    "hackernews": "tools.web.discussion:HackerNews",
+    "stackexchange": "tools.web.discussion:StackExchange",
+    "wikipedia": "tools.web.encyclopedia:Wikipedia",
+}
+KEYED = ("semanticscholar",)
+"""Sources that a key turns on."""
 
 Extent = Literal["", "abstract", "full text", "extract", "post"]
 REPLY_BY = re.compile(r"Reply by (.+):")
@@ -242,3 +256,25 @@ def plain_lines(value: object) -> str:
     """The value as lines of plain text, at most LONGEST_PAGE characters; '' if it is no text."""
     lines = value[:LONGEST_PAGE].splitlines() if isinstance(value, str) else []
     return "\n".join(filter(None, (plain_text(line, LONGEST_PAGE) for line in lines)))
+
+
+def installed_sources() -> dict[str, EntryPoint]:
+    """The sources by name, Steelman's own first. A package cannot replace one of these."""
+    own = {name: EntryPoint(name, value, GROUP) for name, value in OWN.items()}
+    return own | {point.name: point for point in entry_points(group=GROUP) if point.name not in own}
+
+
+def open_source(point: EntryPoint, own: Mapping[str, str]) -> Source:
+    """The source of an entry point. own: arguments of Steelman's own sources; others take none.
+
+    Raises SettingsError for a source that cannot be used, whatever its package raises.
+    """
+    try:
+        made = point.load()(**own if point.name in OWN else {})
+    except (Exception, SystemExit) as exc:
+        raise SettingsError(f"The source '{point.name}' cannot be used ({type(exc).__name__}: {exc}).") from exc
+    if not isinstance(made, Source) or made.kind not in EVIDENCE_KINDS[:-1]:
+        wrong = "it is no tools.web.source.Source" if not isinstance(made, Source) else f"its kind is {made.kind!r}"
+        raise SettingsError(f"The source '{point.name}' cannot be used ({wrong}).")
+    made.name = point.name
+    return made
