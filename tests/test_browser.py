@@ -22,7 +22,7 @@ from pypdfium2 import PdfDocument
 from visitors import AGAIN, FIRST, Visit, Visitor
 from written_answers import answer, cited, stands
 
-from agent.answer.model import Answer, AnswerClaim, Citation
+from agent.answer.model import Answer, AnswerClaim
 from agent.options import RunOptions
 from agent.runs.store import RunStore
 from tools.documents.ingest import Ingester
@@ -233,24 +233,31 @@ def test_two_sides_with_long_quotations_fit_on_one_printed_page(
 def long_answer() -> Answer:
     """Two sides with three written claims each, of two sources each, and three named gaps, all of them long."""
     said = (
-        "The keeper of the lock wrote in spring that barges wait longer each year and that the old gates leak on " * 4
+        "the keeper of the lock wrote in spring that barges wait longer each year and that the old gates leak at night "
     )
-    claims, sources, numbers = list[AnswerClaim](), list[Citation](), iter(range(1, 16))
-    for n in range(9):
-        own = [next(numbers) for _ in range(2 if n < 6 else 1)]
-        quotes = (
-            [f"{said}day {number}." for number in own] if n < 6 else [f"Nobody has counted {said[4:200]} on day {n}."]
+    about = {"page": 12, "date": "2025-03-12", "speaker": "Cllr Wilhelmina Faulds"}
+    quotes = {n: f"On day {n} {said * 4}" for n in range(1, 13)}
+    quotes |= {n: f"Nobody has counted how often on day {n} {said * 2}." for n in range(13, 16)}
+    claims = [
+        AnswerClaim(
+            text=f"New gates would show on day {n} whether {said * 2}.",
+            citations=[n, n + 6],
+            quoted=False,
+            reason=f"delay {n}",
+            evidence=[quotes[n], quotes[n + 6]],
+            answered_by=[f"New gates would show on day {n + 3} whether {said * 2}."] if n < 4 else [],
         )
-        told = {"document_id": f"report-{n}.pdf", "page": 12, "date": "2025-03-12", "speaker": "Cllr Wilhelmina Faulds"}
-        sources += [cited(number, quote=quote, **told) for number, quote in zip(own, quotes, strict=True)]
-        words = f"New gates would {said[4:180].strip()} day {n}." if n < 6 else quotes[0]
-        about = {"reason": f"delay {n}", "evidence": quotes} if n < 6 else {}
-        claims.append(AnswerClaim(text=words, citations=own, quoted=n > 5, **about))
-    for claim, reply in zip(claims[:3], claims[3:6], strict=True):
-        claim.answered_by.append(reply.text)
-    crux = AnswerClaim(text=f"It turns on whether {said[:150].strip()}.", citations=[1, 7], role="crux", quoted=False)
-    sides = stands("p1", "supports", "Yes.", *claims[:3]), stands("p2", "opposes", "No.", *claims[3:6])
-    return answer("Should the lock get new gates?", *sides, citations=sources, gaps=claims[6:], crux=crux)
+        for n in range(1, 7)
+    ]
+    crux = AnswerClaim(text=f"It turns on whether {said * 2}.", citations=[1, 4], role="crux", quoted=False)
+    return answer(
+        "Should the lock get new gates?",
+        stands("p1", "supports", "Yes.", *claims[:3]),
+        stands("p2", "opposes", "No.", *claims[3:]),
+        citations=[cited(n, quote=quote, **about) for n, quote in quotes.items()],
+        gaps=[AnswerClaim(text=quotes[n], citations=[n], role="also") for n in range(13, 16)],
+        crux=crux,
+    )
 
 
 # Text that would rather be a script

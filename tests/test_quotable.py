@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tools.language.evidence_gaps import gaps_in, names_gap
 from tools.language.grounding import verbatim
-from tools.language.quotable import LONGEST_PAIR, QuotablePart, quotable_parts, short_statements
+from tools.language.quotable import LONGEST_PAIR, QuotablePart, gaps_in, names_gap, quotable_parts, short_statements
 from tools.passages import Passage
 
 CLEAR = """

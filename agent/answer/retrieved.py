@@ -10,8 +10,8 @@ from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.limits import MOST_GAPS
 from agent.providers.inference import Models
 from agent.state import Claim, Coverage, CoverageStatus, Perspective, RunState, Stance, in_case
-from tools.language.evidence_gaps import gaps_in
 from tools.language.grounding import has_prompt_injection, verbatim
+from tools.language.quotable import gaps_in
 from tools.limits import CLEAR
 from tools.passages import Passage, interleave
 
