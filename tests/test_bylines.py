@@ -602,3 +602,8 @@ def test_an_exported_thread_has_title_kind_and_the_month_of_its_posts(tmp_path: 
     (tmp_path / "a.txt").write_text(f"{head}\n\n{posts}\n")
     found = one(tmp_path / "a.txt")
     assert (found.title, found.kind, found.date) == ("Ferry??", "forum thread", "2024-05")
+
+
+def test_a_publisher_in_capitals_is_the_same_source() -> None:
+    head = [Block("THE MILL AND WEIR HERALD"), Block("Letters to the editor, 4 May 2026"), Block("Sir, we object.")]
+    assert read_byline(head)["publisher"] == "The Mill and Weir Herald"
