@@ -66,6 +66,11 @@ def plain(text: str) -> str:
 
 
 if __name__ == "__main__":
-    for each in map(Path, sys.argv[1:]) if len(sys.argv) > 1 else SETS:
+    folders = [*map(Path, sys.argv[1:])] or SETS
+    for each in folders:
+        if not ((each / "docs").is_dir() and (each / "labels.csv").is_file()):
+            print(f"speaker_rates: {each} has no docs/ and labels.csv", file=sys.stderr)
+            sys.exit(2)
+    for each in folders:
         counts = rates(each, shown=True)
         print(f"{each.name}: {dict(counts)}, {counts['right'] / counts.total():.1%} right")

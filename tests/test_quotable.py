@@ -239,3 +239,11 @@ def test_a_sentence_that_names_a_gap_in_the_evidence_is_found(sentence: str) -> 
 @pytest.mark.parametrize("sentence", NO_GAPS.strip().splitlines())
 def test_a_sentence_that_only_looks_like_a_gap_is_not(sentence: str) -> None:
     assert not names_gap(sentence)
+
+
+def test_a_reason_is_quoted_together_with_what_its_writer_ticked() -> None:
+    ticks = "Owns a boat: no. Should the harbour be dredged before the winter: yes."
+    reason = "The ferry sticks in the mud at every low tide."
+    row = Passage(1, "a", "c", f"{ticks} {reason} It stuck twice in May, and the town paid.")
+    assert quotable_parts(row)[0].text == f"{ticks} {reason}"
+    assert ticks not in [part.text for part in quotable_parts(row)]

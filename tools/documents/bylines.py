@@ -417,7 +417,8 @@ def _body_of_head(line: str, block: Block, blocks: Sequence[Block]) -> str:
         name = _OUTLET_END.split(line)[0]
         outlet = block is blocks[0] and is_organisation(name)
         first, *more = blocks[1].text.split(" | ") if len(blocks) > 1 else [""]
-        return name if outlet and (_ON_AIR.search(name) or is_masthead(first) or len(more) > 1) else ""
+        letterhead = len(blocks) > 1 and blocks[1].form == "heading"  # above the title
+        return name if outlet and (letterhead or _ON_AIR.search(name) or is_masthead(first) or len(more) > 1) else ""
     dated = "" in (head := head_parts(line))
     parts = head if dated else [part.strip(" *_.") for part in re.split(r"[|·•]|[,:]\s|\s[–—-]+\s", line)]
     parts = [part for part in parts if part and not any(p.match(part) for p in _NO_PUBLISHER)]

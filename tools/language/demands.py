@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tools.language.lexicon import AUXILIARIES, KEYWORD_STOP_WORDS, NEGATORS, PREPOSITIONS, pos_tag
+from tools.language.question import ticked_side
+from tools.language.ticks import ticked_answers
 
 _WORD = re.compile(r"\w+(?:['-]\w+)*")
 _IRREGULAR = dict(
@@ -108,7 +110,10 @@ class _Proposal:
 
 
 def demanded_answer(text: str, question: str) -> Literal["yes", "no", ""]:
-    """Returns the answer of a sentence that demands what a 'Should …?' question proposes, or its contrary; else ''."""
+    """Returns the answer of a sentence that demands what a 'Should …?' question proposes, or its contrary; else ''.
+    In a table's row the ticked answer decides: 'Silence bells at night: no.'"""
+    if ticked_answers(text):
+        return ticked_side(question, text)
     proposal, demand = _proposal(question), _demand(text)
     if proposal is None or demand is None:
         return ""

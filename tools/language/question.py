@@ -22,11 +22,13 @@ from tools.language.lexicon import (
     KEYWORD_STOP_WORDS,
     NEGATORS,
     PREPOSITIONS,
+    analyzer,
     bare_word,
     finite_verb,
     is_word,
     pos_tag,
 )
+from tools.language.ticks import ticked_answers
 
 Kind = Literal["polar", "claim", "topic", "choice", "open", "plain", "none"]
 """'polar' asks for yes or no. 'claim' is a statement. 'topic' names a topic, or asks for arguments for and against.
@@ -349,6 +351,8 @@ def _prefixed(words: list[str], other: list[str]) -> int:
 def yes_or_no_answer(text: str, question: str) -> Literal["yes", "no", ""]:
     """Returns a text's answer, yes or no, if its main clause is the question in another order. For example, 'Zoos
     should not be closed.' answers no to 'Should zoos be closed?'. Returns '' for other texts."""
+    if ticked_answers(text):
+        return ticked_side(question, text)
     question = _RHETORICAL.sub(r"\1", question)
     clause = _ENDS.split(text.strip(), maxsplit=1)[0]
     asked, said = _words(question), _words(clause)
@@ -369,3 +373,82 @@ def _swaps_compared(said: Sequence[str], asked: Sequence[str]) -> bool:
     )
     first, second = first - second, second - first
     return bool(second & one and first & other)
+
+
+_ATTITUDES = frozenset("support back favour favor agre approv welcom want prefer think believ".split())  # stems
+_OPPOSES = frozenset("oppos against object reject disagre".split())
+_WISHES = frozenset("should must ought shall".split())
+_PERSONAL = frozenset("you your i my me".split())
+_LIMITS = frozenset(  # words that ask for less, more or something else
+    "only just all every some most more less fewer than or instead before after until except unless without if".split()
+)
+_BODIES = frozenset(  # they do what people want; 'Pay for parking: yes.' may say what a resident does
+    "council town city village county parish borough government state country parliament school company".split()
+)
+
+
+def ticked_side(question: str, text: str) -> Literal["yes", "no", ""]:
+    """Returns the answer of a table's row that begins with 'HEADER: yes.', if the header asks the same as the question.
+    Returns '' in doubt: 'Car owner: yes.' and 'Free parking: yes.' do not answer 'Should car owners pay to park?'."""
+    asked = _RHETORICAL.sub(r"\1", question)
+    sides = {_side_of_tick(asked, *tick) for tick in ticked_answers(text)}
+    return "" if sides >= {"yes", "no"} else "yes" if "yes" in sides else "no" if "no" in sides else ""
+
+
+def _side_of_tick(question: str, header: str, side: str, wished: bool) -> str:
+    asked, said = _words(question), _words(header)
+    order = [stem for word in said for stem in _content(word)]
+    held = {*order}
+    lacking = [at for at, word in enumerate(asked) if not _content(word) <= held]
+    shared = [stem for word in asked for stem in _content(word) if stem in held]
+    # 'Silence bells' moves one word of 'bells be silenced'; 'trains replace buses' swaps two of 'buses replace trains'.
+    same = len(held) > 1 and any(
+        [s for s in order if s not in (m, *PREPOSITIONS)] == [s for s in shared if s not in (m, *PREPOSITIONS)]
+        for m in held
+    )
+    if not same or asked[0] in _WH_WORDS or {*asked} & _LIMITS != {*said} & _LIMITS:
+        return ""
+    if not (_asks_alike(asked, said, wished) and all(_may_lack(asked, at, held) for at in lacking)):
+        return ""
+    against = sum(not _OPPOSES.isdisjoint(analyzer().analyze(word)) for word in (*asked, *said))
+    if same_polarity(question, header) != bool(against % 2):
+        return side
+    return "no" if side == "yes" else ""  # 'no' to a denial is read both ways
+
+
+def _content(word: str) -> set[str]:
+    """Returns the stem of a word of content as a set; the empty set for other words."""
+    light = word in KEYWORD_STOP_WORDS | _NEGATORS | AUXILIARIES | _PERSONAL | _BODIES | {"we", "our"}
+    return (
+        set()
+        if light or word.endswith("n't")
+        else {*analyzer().analyze(word.removesuffix("'s"))} - _ATTITUDES - _OPPOSES
+    )
+
+
+def _asks_alike(asked: Sequence[str], said: Sequence[str], wished: bool) -> bool:
+    """Whether both ask for a wish, or both for the same fact. A wish has 'should' or 'support', or is a command to a
+    body: 'Silence bells'. A resident's 'Pay for parking' may be a fact."""
+
+    def wishes(words: Sequence[str]) -> bool:
+        stems = {stem for word in words for stem in analyzer().analyze(word)}
+        return not _WISHES.isdisjoint(words) or not stems.isdisjoint(_ATTITUDES | _OPPOSES)
+
+    if not wishes(asked):
+        return asked[0] == said[0] and asked[0] in AUXILIARIES and _PERSONAL.isdisjoint(said)
+    if wishes(said):
+        return True
+    if (said[0] in AUXILIARIES and said[1] != "not") or not _PERSONAL.isdisjoint(said):
+        return False
+    command = next(filter(None, map(_content, said)))
+    before = next((one for one, word in pairwise(asked) if _content(word) & command), "")
+    return wished or before in _BODIES | {"be"}
+
+
+def _may_lack(asked: Sequence[str], at: int, held: set[str]) -> bool:
+    """Whether the header may lack a word of the question: 'church' of 'church bells', 'for parking' at an end."""
+    start = at - 1
+    while start > 0 and (asked[start] in ("the", "a", "an") or not _content(asked[start]) <= held):
+        start -= 1
+    modifies = _content("".join(asked[at + 1 : at + 2])) & held and pos_tag(asked[at]).startswith("NN")
+    return asked[start] in PREPOSITIONS or bool(modifies and asked[at - 1] in AUXILIARIES | {"the", "a", "an"})
