@@ -9,6 +9,7 @@ from itertools import takewhile
 from tools.language.demands import ticked_answers
 from tools.language.grounding import verbatim
 from tools.language.lexicon import bare_word, finite_verb, pos_tag
+from tools.language.person_names import pattern
 from tools.language.reported_speech import INTERVIEWER, is_foil, speaker_of
 from tools.language.sentences import is_no_prose, split_sentences, without_list_mark
 from tools.passages import Passage
@@ -252,3 +253,18 @@ def _without_connective(sentence: str) -> str:
 def with_bracketed_capital(text: str) -> str:
     """Returns the text with a bracketed capital: '[S]chools lose …' for 'schools lose …'."""
     return f"[{text[0].upper()}]{text[1:]}" if text[:1].islower() else text
+
+
+def names_gap(sentence: str) -> bool:
+    """Whether the sentence says that evidence is missing: 'Nobody has counted the cars.' Decides by form, in English. A
+    question says nothing, and a person's own doubt ('I do not know what they see in it') is no gap."""
+    found = pattern("GAP").finditer(sentence)
+    return not sentence.endswith("?") and any(not pattern("DOUBTER").search(sentence[: m.start()]) for m in found)
+
+
+def gaps_in(passage: Passage) -> list[QuotablePart]:
+    """Returns the quotable parts whose last sentence names a gap in the evidence."""
+    if not pattern("GAP").search(" ".join(passage.text.split())):  # cutting into sentences is slow
+        return []
+    parts = [*quotable_parts(passage), *short_statements(passage)]
+    return [part for part in parts if names_gap(split_sentences(part.text)[-1])]
