@@ -146,7 +146,7 @@ def demanded_claims(briefs: Sequence[Brief], claims: Sequence[Claim]) -> list[Cl
         side = brief.perspective["id"]
         mine = [claim for claim in claims if claim["perspective"] == side]
         seen = {_person(passages[i], c["text"]) for c in mine for i in c["passages"] if i in passages}
-        for passage in passages.values():
+        for passage in sorted(passages.values(), key=lambda p: "#" in p.key):  # rows of a table last
             for part in (*quotable_parts(passage), *short_statements(passage)):
                 fits = demands(brief.perspective, part.text) and _person(passage, part.text) not in seen
                 if fits and len(mine) < brief.limit:
