@@ -215,7 +215,8 @@ def _is_verb(low: Sequence[str], at: int) -> bool:
 
 def _heads(words: Sequence[str]) -> frozenset[str]:
     """Returns the stems of the words before a preposition that no word follows: 'hall' of 'the old corn hall'."""
-    own = words[: next((i for i, w in enumerate(words) if w.casefold() in PREPOSITIONS), len(words))]
+    ends = (i for i, w in enumerate(words) if w.casefold() in PREPOSITIONS | {"to"})
+    own = words[: next(ends, len(words))]
     content = [*(bool(_content(w)) for w in own), False]
     return frozenset(_stem(w) for i, w in enumerate(own) if content[i] and not content[i + 1])
 
