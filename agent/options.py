@@ -181,7 +181,7 @@ def check_question(text: str, languages: Collection[str] = ()) -> str:
     if not words:
         raise QuestionError(f"{tr(_NO_WORD, question=_short(question))} {_example()}")
     if reply := identification.reply_to_greeting(question):
-        raise GreetingError(f"{tr(reply)} {_example()}")
+        raise GreetingError(tr(reply), _example())
     if "all" not in languages and not identification.reads_as_english(question):
         language = identification.question_language(question)
         if language in map(identification.name_of_language, languages):

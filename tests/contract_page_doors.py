@@ -116,7 +116,7 @@ LAN = Client("10.0.0.9", {"host": "10.0.0.2:8501", "origin": "http://10.0.0.2:85
 OFF = "http://127.0.0.1:9/v1"
 STORED = {"openai_api_key": "sk-stored", "openai_base_url": OFF, "model": "tiny"}
 JUDGE = {"judge": "chat", "judge_url": OFF, "judge_model": "tiny", "judge_api_key": "sk-stored"}
-_HERE, _NOT_HERE, _NAMED = "OPENAI_API_KEY, or", "set at the machine that serves it", "whom STEELMAN_ADMINS names"
+_HERE, _NOT_HERE, _NAMED = "OPENAI_API_KEY, or", "set at the machine that serves it", "can let others set them too"
 _OTHER, _TYPE = "names another server, which does not get the stored key", "Type its key into"
 _INTERNAL = (FOLDER, PLACE, SAID, "sk-stored")
 

@@ -103,7 +103,8 @@ def _translations(known: object, message: str | tuple[str, str]) -> tuple[str, .
 
 _SHOWN = (
     "title line small warning error button popover expander text_input text_area checkbox selectbox multiselect pills "
-    "segmented_control radio file_uploader form_submit_button spinner download_button progress print link markdown"
+    "segmented_control radio file_uploader form_submit_button spinner download_button progress print link markdown "
+    "menu_button"
 ).split()
 _PARSED = ("add_parser", "add_argument", "ArgumentParser")
 _NAMED = ("help", "placeholder", "description", "epilog", "label")

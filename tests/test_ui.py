@@ -98,7 +98,7 @@ def test_yes_stands_before_no_on_the_page_in_its_comparison_and_on_the_sheet_wha
     page()
     sides = stands("p1", "supports", "It is."), stands("p2", "opposes", "It is not."), stands("p3", "other", "Or so.")
     told = answer("Is it?", *sides, nearest_questions=["Is that near?"], citations=[cited(1)])
-    order = ["Yes", "No", "Other way"]
+    order = ["Yes", "No", "Other ways"]
     for run in "0" * 12, "1" * 12:  # odd and even
         stored = told.model_copy(update={"perspectives": [*reversed(told.perspectives)]})
         store_answer(settings, stored, run)
@@ -173,7 +173,8 @@ def test_all_that_passed_is_on_the_page_and_all_but_four_claims_of_a_side_are_fo
     listed = "".join(e.proto.body for e in documents.get("html"))
     assert listed.startswith('<p class="sm-small">Valley Courier · news · 1 March 2025 · read as Yes · quoted</p>')
     assert "read as No · not quoted: clearer quotations were chosen</p>" in listed
-    (copied,) = (c.value for c in app.code if "A yearly pass" in c.value)
+    assert not any("A yearly pass" in c.value for c in app.code)  # what is copied is made once it is asked for
+    (copied,) = (c.value for c in opened(app, "copy-p3").code if "A yearly pass" in c.value)
     assert copied.index("Against it:") < copied.index("44 of 46 shops") < copied.index("[8] On the bridge")
 
 
@@ -367,7 +368,7 @@ def test_the_debate_sheet_has_three_quotations_a_side_and_what_is_not_known(
     app = click(page(run="6" * 12), "Three arguments for each side")
     assert not app.exception
     shown = html(app)
-    heads = ["<h2>Yes</h2>", "<h2>No</h2>", "<h2>Other way: A yearly pass", "<h2>What is not known</h2>"]
+    heads = ["<h2>Yes</h2>", "<h2>No</h2>", "<h2>A yearly pass: Each household", "<h2>What is not known</h2>"]
     assert sorted(heads, key=shown.index) == heads
     assert shown[shown.index(heads[1]) : shown.index(heads[2])].count("sm-apart") == 3
     assert "“A toll would keep heavy carts on the highway.” Ford Gazette, news, 20 March 2025</p>" in shown
@@ -524,10 +525,19 @@ def test_the_history_is_opened_and_deleted(page: Callable[..., AppTest]) -> None
     assert answered(home)
 
 
-def menu(app: AppTest, thread: str) -> AppTest:
-    """The page with the menu of a thread open, which the harness does not know and closes with the next click."""
-    app.session_state[f"more-{thread}"] = True
+def opened(app: AppTest, popover: str) -> AppTest:
+    """The page with a popover open, which the harness does not know and closes with the next click."""
+    app.session_state[popover] = True
     return app.run()
+
+
+def menu(app: AppTest, thread: str) -> AppTest:
+    return opened(app, f"more-{thread}")
+
+
+def follow_up(app: AppTest, claim: str, option: str) -> AppTest:
+    """Chooses one of the ways to go on from a claim, by the claim's key."""
+    return app.menu_button(key=f"move-on-{claim}").click(option).run()
 
 
 def test_a_source_opens_beside_the_answer_with_the_claims_words_marked(page: Callable[..., AppTest]) -> None:
@@ -549,14 +559,33 @@ def test_what_speaks_against_any_quotation_is_offered(page: Callable[..., AppTes
     side = stands("p1", "other", "It is.", quoted, objections=[opposed])
     also, sources = [other.model_copy(update={"role": "also"})], [cited(n, quote=f"Words {n}.") for n in (1, 2, 3)]
     store_answer(settings, answer("What is it?", side, also=also, citations=sources), "5" * 12)
-    for number in (1, 2, 3):
-        app = page(run="5" * 12)
-        next(b for b in app.button if b.label == rf"\[{number}\]").click().run()
-        assert "challenge" in [b.key for b in app.button]
-    app.button(key="challenge").click().run()
-    assert field(app)
-    with closing(Database(settings.database)) as database:
-        assert RunStore(database).get(shown_run(app)).question == "What speaks against “Words 3.”?"
+    asked = []
+    for claim in ("p1-0", "p1-against-0", "also-0"):
+        app = follow_up(page(run="5" * 12), claim, "What speaks against this")
+        assert field(app)
+        with closing(Database(settings.database)) as database:
+            asked.append(RunStore(database).get(shown_run(app)).question)
+    assert asked == [f"What speaks against “Words {number}.”?" for number in (1, 2, 3)]
+
+
+def test_each_source_of_a_claim_can_be_looked_at_alone(page: Callable[..., AppTest], settings: Settings) -> None:
+    page()
+    both = AnswerClaim(text="Ferries stop in winter.", citations=[1, 2], quoted=False, role="case")
+    other = AnswerClaim(text="Ferries are cheap.", citations=[1], quoted=False, role="case")
+    sides = stands("p1", "supports", "It is.", both), stands("p2", "opposes", "It is not.", other)
+    store_answer(settings, answer("Is it?", *sides, citations=[cited(1), cited(2)]), "5" * 12)
+    app = page(run="5" * 12)
+    every = ["What speaks against this", "More like this", r"Only this source \[1\]", r"Only this source \[2\]"]
+    assert app.menu_button(key="move-on-p1-0").options == every
+    assert app.menu_button(key="move-on-p2-0").options == [*every[:2], "Only this source"]
+    told = follow_up(app, "p1-0", every[3])
+    reply = html(told).partition("You asked: Only this source [2]")[2]
+    assert "Ferries stop in winter." in reply
+    assert "Ferries are cheap." not in reply
+    assert [b.key for b in told.button if str(b.key).startswith("cite-reply")] == ["cite-reply-1-0-2"]
+    again = follow_up(told, "reply-1-0", "Only this source")  # a reply leads on as well
+    assert "You asked: Only this source [2]" in html(again).partition("You asked: ")[2]
+    assert not [b.key for b in again.button if "move-p2-reply" in str(b.key)]
 
 
 def test_a_search_that_finds_nothing_more_says_so(page: Callable[..., AppTest], settings: Settings) -> None:
@@ -586,7 +615,7 @@ def test_the_answer_lists_its_sources_and_can_be_taken_along(page: Callable[...,
         "Plain text (Markdown)",
         "For programs (JSON)",
     ]
-    copied, *_, link = [c.value for c in app.code]
+    copied, link = [c.value for c in opened(app, "copy-p1").code]
     assert "[1] " in copied
     assert link.endswith(f"?run={shown_run(app)}")
 
@@ -641,6 +670,40 @@ def test_a_greeting_is_greeted_with_an_example_to_ask(page: Callable[..., AppTes
     assert "<h1>Should schools ban smartphones?</h1>" in html(app)
     below = until(ask(page(), QUESTION), answered)
     assert "You are welcome!" in html(ask(below, "Thank you!"))
+
+
+def test_a_greeting_names_the_documents_that_a_question_would_search(page: Pages) -> None:
+    page()
+    titles = "Mend the weir", "Leave the weir", "Sell the weir"
+    files = [(f"{number}.md", f"# {title}\n\n{LETTER}".encode()) for number, title in enumerate(titles)]
+    service = page.opened[0]
+    service.upload([("a.txt", LETTER.encode()), *files], [], "letters")
+    until(page(), lambda _: (latest := service.latest_upload()) and latest.state.ended)
+    told = html(app := ask(page(), "Hello there!")).partition('role="status">')[2].partition("</p>")[0]
+    assert told.startswith("Hello! Ask a question that these documents argue about: ‘")
+    assert ([title for title in titles if f"‘{title}’" not in told], "a.txt" in told) == ([], False)
+    assert not [b for b in app.button if b.label.startswith("Ask: ")]
+
+
+def test_a_question_that_was_typed_outlives_a_visit_elsewhere(page: Callable[..., AppTest], settings: Settings) -> None:
+    app = page()
+    store_answer(settings, answer("Is it?", stands("p1", "supports", "It is.")), "5" * 12)
+    field(app).set_value("Should bells ring?")
+    for view in ("Settings", "Documents", "New question"):
+        click(app, view)
+    assert field(app).value == "Should bells ring?"
+    field(app).set_value("Should bells toll?")  # it can be changed
+    click(click(app.run(), "Settings"), "New question")
+    assert field(app).value == "Should bells toll?"
+    click(app, "Settings")
+    app.button(key=f"open-{'5' * 12}").click().run()
+    assert field(app).value == ""  # another run's field
+    field(app).set_value("Who pays?")
+    click(click(app, "Compare"), "Back to the answer")
+    assert field(app).value == "Who pays?"
+    app = until(ask(page(), QUESTION), answered)
+    click(click(app, "Settings"), "New question")
+    assert field(app).value == ""  # what was asked is not kept
 
 
 def test_a_double_click_is_one_question(page: Callable[..., AppTest], settings: Settings) -> None:
@@ -849,7 +912,7 @@ def test_the_history_has_days_and_a_shared_link_does_not_show_it(
     page: Callable[..., AppTest], settings: Settings
 ) -> None:
     page()
-    days = {"5" * 12: 0, "6" * 12: 1, "7" * 12: 300}
+    days = {"4" * 12: 0, "5" * 12: 0, "6" * 12: 1, "7" * 12: 300, "8" * 12: 300}  # of a day the last is the newest
     for run, ago in days.items():
         store_answer(settings, answer(f"Was it {ago} days ago?", stands("p1", "supports", "It was.")), run)
         at = (datetime.now().astimezone() - timedelta(days=ago)).astimezone(UTC).isoformat()
@@ -858,7 +921,8 @@ def test_the_history_has_days_and_a_shared_link_does_not_show_it(
     told, past = html(home := page()), datetime.now().astimezone() - timedelta(days=300)
     shown = ['sm-small">Today<', 'sm-small">Yesterday<', f'sm-small">{format_date(past.date().isoformat())}<']
     assert sorted(shown, key=told.index) == shown
-    assert [k for b in home.button if (k := str(b.key)).startswith("open-")] == [f"open-{run}" for run in days]
+    assert [k for b in home.button if (k := str(b.key)).startswith("open-")] == [f"open-{n * 12}" for n in "54687"]
+    assert [told.count(day) for day in shown] == [1, 1, 1]
     assert labels(home).index("Settings") < labels(home).index("Was it 0 days ago?")
     app = AppTest.from_file(str(ROOT / "ui" / "app.py"), default_timeout=20)
     app.query_params["run"] = "5" * 12
@@ -973,7 +1037,8 @@ def test_what_was_typed_is_the_title_and_more_like_a_quotation_is_told(page: Cal
     app = until(ask(page(), QUESTION), answered)
     next(b for b in app.button if b.key and b.key.startswith("cite-p")).click().run()
     marked = html(app).partition("<mark>")[2].partition("</mark>")[0]
-    click(app, "More like this")
+    claim = next(str(b.key) for b in app.button if b.key and b.key.startswith("cite-p"))
+    follow_up(app, claim.removeprefix("cite-").rpartition("-")[0], "More like this")
     told = html(app).partition("You asked: More like this [")[2]
     assert "“" in told
     assert f"“{marked}" not in told

@@ -52,7 +52,11 @@ class QuestionError(InputError):
 
 
 class GreetingError(QuestionError):
-    """The input is a greeting or thanks, not a question. The text is the reply."""
+    """The input is a greeting or thanks, not a question. The text is the reply and an example to ask."""
+
+    def __init__(self, reply: str, example: str) -> None:
+        super().__init__(f"{reply} {example}")
+        self.reply = reply
 
 
 class SettingsError(InputError):

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import streamlit as st
 
 from agent.answer import followups, wording
-from agent.answer.attribution import source_lines
 from agent.answer.debate_sheet import SHEET_LABEL
 from agent.answer.files import export_answer, file_name
 from agent.answer.followups import suggested_followups
@@ -45,7 +44,7 @@ def show(service: PageService, run: RunRow, answer: Answer) -> None:
         _answer(service, run, answer)
     if citation:
         with aside, st.container(border=True, key="source"):
-            claims_view.source(service, run, answer, citation)
+            claims_view.source(service, answer, citation)
 
 
 def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
@@ -74,7 +73,7 @@ def _answer(service: PageService, run: RunRow, answer: Answer) -> None:
     document_list.show(service, answer)
     _end(service, run, answer)
     _suggested(service, answer)
-    _conversation(answer)
+    _conversation(by, answer)
 
 
 def _repeats(service: PageService, run: RunRow, answer: Answer) -> bool:
@@ -96,7 +95,11 @@ def _also(by: claims_view.Corrector, answer: Answer) -> None:
         st.html(f"<h2>{wording.also_heading(answer)}</h2>")
     claims_view.claims(by, answer.also, "also", FIRST_ALSO)
     if said := wording.how_to_get_sides(answer):
-        html.small(said)
+        html.small(
+            said
+            if permissions.may_set()
+            else tr("With a chat model, which the operator of this page can set up, these are sorted by side.")
+        )
 
 
 def show_notes(answer: Answer) -> None:
@@ -195,8 +198,9 @@ def _acts(service: PageService, run: RunRow, answer: Answer, side: AnswerPerspec
             ask_view.carry_out(service, answer, "", followups.counter_search(answer, side.name))
         if side.all_claims:
             button = {"focus": "[data-testid=stPopoverBody] .stCode button"}
-            with st.popover(tr("Copy"), type="tertiary", key=f"copy-{side.id}", on_change=focus.then, kwargs=button):
-                st.code(side_as_text(answer, side), language=None, wrap_lines=True)
+            copy = st.popover(tr("Copy"), type="tertiary", key=f"copy-{side.id}", on_change=focus.then, kwargs=button)
+            if copy.open:
+                copy.code(side_as_text(answer, side), language=None, wrap_lines=True)
 
 
 def _card(by: claims_view.Corrector, answer: Answer, side: AnswerPerspective, *, claims: bool) -> None:
@@ -232,7 +236,7 @@ def _nearest(service: PageService, answer: Answer) -> None:
         ask_view.link(tr("Add your documents"), "add-documents", view="documents")
 
 
-def _conversation(answer: Answer) -> None:
+def _conversation(by: claims_view.Corrector, answer: Answer) -> None:
     """Shows the commands of this visit and their replies. The newest comes last."""
     replies = st.session_state.get(f"replies-{answer.run_id}", [])
     for place, (asked, reply) in enumerate(replies, start=1):
@@ -240,25 +244,21 @@ def _conversation(answer: Answer) -> None:
             you = text(tr("You asked: {question}", question=asked))
             st.html(f'<p class="sm-small">{you}</p><b>{text(reply.heading)}</b>')
             for number, (said, cited) in enumerate(reply.lines):
-                _reply_line(answer, said, cited, f"reply-{place}-{number}")
+                _reply_line(by, said, cited, f"reply-{place}-{number}")
     if replies:
         html.small(tr("Reloading the page removes these replies."))
 
 
-def _reply_line(answer: Answer, said: str, cited: Sequence[int], key: str) -> None:
+def _reply_line(by: claims_view.Corrector, said: str, cited: Sequence[int], key: str) -> None:
     """Shows a line of a reply. If the line is a claim of the answer, its sources follow as in the answer."""
-    every = [*(c for side in answer.perspectives for c in side.all_claims), *answer.also]
+    every = [*(c for side in by.answer.perspectives for c in side.all_claims), *by.answer.also]
     same = (c for c in every if {*cited} & {*c.citations} and said.endswith(wording.claim_text(c)))
     if (claim := next(same, None)) is None:
         plain = AnswerClaim(text=said, citations=list(cited), quoted=False)
-        claims_view.line(answer, f'<p class="sm-claim">{text(said)}</p>', plain, key)
+        claims_view.line(by.answer, f'<p class="sm-claim">{text(said)}</p>', plain, key)
         return
     words = said.removesuffix(wording.claim_text(claim)) + wording.claim_text(claim, speaker="")
-    st.html(f'<p class="sm-claim">{text(words)}</p>')
-    for number, told in source_lines(answer, claim):
-        if number in cited:
-            one = claim.model_copy(update={"citations": [number]})
-            claims_view.line(answer, f'<p class="sm-small">{text(told)}</p>', one, f"{key}-{number}")
+    claims_view.sourced(by, f'<p class="sm-claim">{text(words)}</p>', claim, key, cited=cited)
 
 
 def _suggested(service: PageService, answer: Answer) -> None:
@@ -292,7 +292,7 @@ def _end(service: PageService, run: RunRow, answer: Answer) -> None:
     html.small(wording.closing_line(answer, asked=run.created_at))
     with st.container(horizontal=True, key="end"):
         with st.popover(tr("Export"), type="tertiary"):
-            for ending, called in _FORMATS.items():
+            for ending, called in FORMATS.items():
                 made = partial(export_answer, answer, ending, asked=run.created_at)
                 name = file_name(answer.question, ending)
                 st.download_button(tr(called), made, name, on_click="ignore", key=f"as{ending}")
@@ -307,7 +307,7 @@ def _end(service: PageService, run: RunRow, answer: Answer) -> None:
             st.code(f"{(st.context.url or '').split('?')[0].rstrip('/')}/?run={answer.run_id}", None, wrap_lines=True)
 
 
-_FORMATS = {
+FORMATS = {
     ".docx": "Word",
     ".html": mark("Web page"),
     ".md": mark("Plain text (Markdown)"),

@@ -32,8 +32,7 @@ _OPENING = mark("Opening. The very first time the sample passages are put into t
 def main() -> None:
     run_id, view = st.query_params.get("run", ""), st.query_params.get("view", "")
     st.set_page_config("Steelman", layout="wide", initial_sidebar_state="collapsed" if view == "vote" else "auto")
-    # The options stand right of the button, whose width depends on the language.
-    st.html(STYLE.replace("left: 4.2rem", f"left: {2.4 + 0.6 * len(tr('Ask')):.1f}rem"))
+    st.html(STYLE)
     with permissions.told():
         person = login.person()
         if person is None:

@@ -1,9 +1,10 @@
 """The field for questions with its options, and the empty page with the topics of the samples."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
+from operator import itemgetter
 from typing import Any, Literal
 from urllib.parse import quote, unquote
 
@@ -11,13 +12,14 @@ import streamlit as st
 
 from agent.answer.followups import CommandReply, CommandSearch, run_slash_command
 from agent.answer.model import Answer
+from agent.answer.wording import named_row
 from agent.options import EXAMPLE, Depth
 from agent.samples import FOLDER, sample_questions
 from tools.errors import GreetingError
 from tools.store.store import SAMPLES
-from tools.translation import grouped, labelled, mark, tr, translated
+from tools.translation import grouped, in_marks, labelled, mark, tr, translated
 from ui import focus, html, permissions
-from ui.escaping import escaped, text
+from ui.escaping import escaped, label, text
 from ui.service import PageService
 
 GONE = mark("There is no answer at this address. It may have been deleted.")
@@ -29,6 +31,7 @@ _DEPTHS = {
     "normal": mark("searches again for what is missing"),
     "deep": mark("searches longest"),
 }
+_TITLED = 50  # documents among which titles for a greeting are chosen; those without a title come last
 KINDS = {
     "mine": mark("my documents"),
     "web": mark("the web"),
@@ -64,26 +67,34 @@ def form(open_service: Callable[[], PageService], thread: str | None = None, sho
     """Shows the field, before the service is open. thread: a run that the question may follow up on. shown: the run on
     the screen. The field then stays at the lower edge, and text typed for another run is removed. An address with
     `?q=` fills the field but does not ask the question."""
-    label = tr("Follow up, or ask something new") if thread else tr("Ask something that people disagree on")
-    if asked := st.query_params.get("q"):
-        st.session_state.setdefault("question", asked)
-    with st.bottom if shown else nullcontext():
-        row = partial(st.container, horizontal=bool(shown), wrap=not shown, vertical_alignment="center")
-        with row(key=f"asking{shown}"):
-            with st.form("ask", border=False), row():
-                if st.session_state.pop("told", False):  # an answered text leaves the field
-                    st.session_state[f"question{shown}"] = ""
-                new = tr("Ask something else …") if shown else EXAMPLE
-                example = tr("Ask a follow-up …") if thread else new
-                seen: Literal["collapsed", "visible"] = "collapsed" if shown else "visible"
-                question = st.text_input(label, placeholder=example, key=f"question{shown}", label_visibility=seen)
-                pressed = st.form_submit_button(tr("Ask"), type="primary")
-            # Options are no part of the form, which keeps no choice before Ask.
+    st.session_state["field"] = key = f"question{shown}"
+    kept_for, kept = st.session_state.pop("typed", ("", ""))
+    if st.session_state.pop("told", False):  # an answered text leaves the field
+        st.session_state[key] = ""
+    elif kept_for == key:
+        st.session_state[key] = kept
+    elif asked := st.query_params.get("q"):
+        st.session_state.setdefault(key, asked)
+    asked_for = tr("Follow up, or ask something new") if thread else tr("Ask something that people disagree on")
+    example = tr("Ask a follow-up …") if thread else tr("Ask something else …") if shown else EXAMPLE
+    seen: Literal["collapsed", "visible"] = "collapsed" if shown else "visible"
+    row = partial(st.container, horizontal=True, wrap=False, vertical_alignment="center")
+    with st.bottom if shown else nullcontext(), row(key="asking") if shown else st.container(key="asking"):
+        # The text is sent with the next click, wherever it is, so that it is not lost. Enter clicks Ask (`focus`).
+        question = st.text_input(asked_for, key=key, placeholder=example, label_visibility=seen, on_change="ignore")
+        with nullcontext() if shown else row():
+            pressed = st.button(tr("Ask"), "ask", type="primary")
             options = _options(service := open_service(), thread, shown)
         if pressed:
             ask(service, question, thread, options)
     if not shown:
         st.html(focus.now(focus=".st-key-question input"), unsafe_allow_javascript=True)
+
+
+def keep_typed() -> None:
+    """Keeps what was typed but not asked while a view is shown that has no field."""
+    if "view" in st.query_params and (key := st.session_state.get("field", "question")) in st.session_state:
+        st.session_state["typed"] = key, st.session_state[key]
 
 
 def kept_places(service: PageService) -> dict[str, Any]:
@@ -237,14 +248,25 @@ def begin(
             with st.spinner(tr("Reading the question …")):
                 run_id = service.start(question, depth, thread=thread, apart=apart, visitor=visitor, **options)
         except GreetingError as exc:
-            html.warning(translated(str(exc)))
-            st.button(tr("Ask: {question}", question=EXAMPLE), key="example", on_click=_ask_example)
+            _greet(service, exc, options.get("collections") or service.places(thread)["collections"])
             return
         st.session_state.setdefault("asked", set()).add(run_id)  # a new thread has its first run's id
         if named and (apart or not thread):
             service.threads.name_thread(run_id, named)
         go(**({"run": beside, "view": "compare", "with": run_id} if beside else {"run": run_id}))
         st.rerun()
+
+
+def _greet(service: PageService, greeting: GreetingError, places: Sequence[str]) -> None:
+    """Replies with an example on the samples, or with titles of a person's own documents. places: what is searched."""
+    rows = [row for place in places for row in service.store.documents(place, _TITLED)]
+    titles = sorted({str(row.title) or named_row(row): not row.title for row in rows}.items(), key=itemgetter(1))
+    if SAMPLES in places or not titles:
+        html.warning(translated(str(greeting)))
+        st.button(tr("Ask: {question}", question=EXAMPLE), key="example", on_click=_ask_example)
+        return
+    named = ", ".join(in_marks(label(title), "‘{}’") for title, _ in titles[:3])
+    html.warning(f"{greeting.reply} {tr('Ask a question that these documents argue about: {titles}', titles=named)}")
 
 
 def _ask_example() -> None:

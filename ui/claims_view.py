@@ -22,7 +22,7 @@ from agent.answer.wording import (
     translation_line,
 )
 from agent.runs.store import RunRow
-from tools.translation import speaking, tr
+from tools.translation import mark, speaking, tr
 from ui import ask_view, focus, html, permissions, source_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService
@@ -30,6 +30,7 @@ from ui.service import PageService
 _OPEN = 4  # number of a side's claims that are not folded
 _Opened = tuple[str, int, tuple[str, ...], str]  # run, citation, quotations to mark, key of its button
 _NONE: _Opened = "", 0, (), ""
+_AGAINST, _LIKE, _ONLY = mark("What speaks against this"), mark("More like this"), mark("Only this source")
 
 
 @dataclass(frozen=True)
@@ -147,27 +148,49 @@ def one(by: Corrector, claim: AnswerClaim, key: str, row: str = "") -> None:
     sourced(by, f'<p class="sm-claim {role}">{reason}{said}{met}</p>', claim, key, row)
 
 
-def sourced(by: Corrector, words: str, claim: AnswerClaim, key: str, row: str = "") -> None:
-    """Shows a claim with one line for each source below: number, speaker, publisher, kind, date and page."""
+def sourced(
+    by: Corrector, words: str, claim: AnswerClaim, key: str, row: str = "", cited: Sequence[int] | None = None
+) -> None:
+    """Shows a claim with one line for each source below (number, speaker, publisher, kind, date and page), then the
+    ways to go on from the claim. cited: the sources to show below a reply, which has no moves; None for an answer."""
     with st.container(gap=None, key=f"claim-{key}"):
         st.html(words)
         if claim.quoted and (foreign := translation_line(by.answer, shown_sentence(claim))):
             html.small(foreign)
-        for number, told in source_lines(by.answer, claim):
+        lines = {n: told for n, told in source_lines(by.answer, claim) if cited is None or n in cited}
+        for number, told in lines.items():
             with st.container(horizontal=True, gap=None, wrap=False):
                 _number(by.answer, claim, number, f"cite-{key}-{number}")
                 st.html(f'<p class="sm-small">{text(told)}</p>')
-                if number == claim.citations[-1] and claim.role != "also":
-                    by.buttons(claim, key.rpartition("-")[0], key, row or key)
-        if claim.role == "also":
-            with st.container(horizontal=True, gap="small"):
-                by.buttons(claim, ALSO, key, key)
-        if claim.answered_by:
-            with st.container(horizontal=True, gap="xsmall"):
-                for place, (name, (side, reply)) in enumerate(repliers(by.answer, claim).items()):
-                    said = escaped(tr("Answered by {source}", source=name))
-                    to = dict.fromkeys(("focus", "clear"), _selector(side, reply))
-                    st.button(said, f"answered-{key}-{place}", None, focus.then, kwargs=to, type="tertiary")
+        if not lines:
+            return
+        with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+            if cited is None:
+                by.buttons(claim, ALSO if claim.role == "also" else key.rpartition("-")[0], key, row or key)
+            _follow_up(by, claim, list(lines), key)
+            for place, (name, (side, reply)) in enumerate(repliers(by.answer, claim).items() if cited is None else ()):
+                said = escaped(tr("Answered by {source}", source=name))
+                to = dict.fromkeys(("focus", "clear"), _selector(side, reply))
+                st.button(said, f"answered-{key}-{place}", None, focus.then, kwargs=to, type="tertiary", wrap=True)
+
+
+def _follow_up(by: Corrector, claim: AnswerClaim, numbers: Sequence[int], key: str) -> None:
+    """Offers what speaks against the claim, more like it, and what else each of its sources says."""
+    answer, against, like, only = by.answer, *map(tr, (_AGAINST, _LIKE, _ONLY))
+    sources = {rf"{only} \[{number}\]" if len(numbers) > 1 else only: number for number in numbers}
+    # The key begins like those of the moves: a printed page shows none of them.
+    options, key = [against, like, *sources], f"move-on-{key}"
+    chosen = st.menu_button(f":small[{tr('Follow up')}]", options, key=key, type="tertiary")
+    if chosen == against:
+        ask_view.begin(by.service, followups.counter_question(answer, claim), thread=by.run.id)
+    elif chosen == like:
+        source = next(c for c in answer.citations if c.number == numbers[0])
+        with st.spinner(tr("Searching for similar sentences …")):
+            told = by.service.more_like(by.run, answer, (*quotes_behind(claim, source), source.quote)[0])
+        ask_view.carry_out(by.service, answer, f"{like} [{source.number}]", told)
+    elif chosen:
+        number = sources[chosen]
+        ask_view.carry_out(by.service, answer, f"{only} [{number}]", followups.single_source(answer, str(number)))
 
 
 def _selector(side: AnswerPerspective, claim: AnswerClaim) -> str:
@@ -195,8 +218,8 @@ def opened(answer: Answer) -> Citation | None:
     return next((c for c in answer.citations if c.number == number), None) if run_id == answer.run_id else None
 
 
-def source(service: PageService, run: RunRow, answer: Answer, citation: Citation) -> None:
-    """Shows the open source: its passage and buttons for further actions."""
+def source(service: PageService, answer: Answer, citation: Citation) -> None:
+    """Shows the open source: its passage, and a button for the whole document."""
     *_, words, opener = st.session_state[ask_view.SOURCE]
     passages = service.passages([q.passage_id for q in citation.quotations])
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -206,19 +229,6 @@ def source(service: PageService, run: RunRow, answer: Answer, citation: Citation
         st.html(source_view.card(citation, passages, words))
     for foreign in filter(None, (translation_line(answer, balanced_marks(quote)) for quote in words)):
         html.small(foreign)
-    with st.container(horizontal=True):
-        if st.button(tr("Whole document"), key="whole-document", type="tertiary"):
-            whole = service.store.document_passages(citation.passage_id)
-            source_view.open_document(document_title(citation, citation.document_id), whole, words)
-        every = [*(c for s in answer.perspectives for c in s.all_claims), *answer.also]
-        cited = [c for c in every if citation.number in c.citations]
-        if cited and st.button(tr("What speaks against this"), key="challenge", type="tertiary"):
-            opened = next((c for c in cited if c.text in words or {*words} & {*c.evidence}), cited[0])
-            ask_view.begin(service, followups.counter_question(answer, opened), thread=run.id)
-        if st.button(tr("More like this"), key="like-this", type="tertiary"):
-            with st.spinner(tr("Searching for similar sentences …")):
-                told = service.more_like(run, answer, (*words, citation.quote)[0])
-            ask_view.carry_out(service, answer, f"{tr('More like this')} [{citation.number}]", told)
-        if st.button(tr("Only this source"), key="only-this", type="tertiary"):
-            told = followups.single_source(answer, str(citation.number))
-            ask_view.carry_out(service, answer, f"{tr('Only this source')} [{citation.number}]", told)
+    if st.button(tr("Whole document"), key="whole-document", type="tertiary"):
+        whole = service.store.document_passages(citation.passage_id)
+        source_view.open_document(document_title(citation, citation.document_id), whole, words)

@@ -18,7 +18,8 @@ if (top) {
   document.querySelector('.stMain')?.scrollTo(0, 0);
   if (innerWidth <= 768) document.querySelector('[data-testid=stSidebarCollapseButton] button')?.click();
 }
-if (print && window.printed !== at) setTimeout(() => window.print(), 500, window.printed = at);  // once
+// Once: the same script may be inserted again, and a second click within two seconds is a double click.
+if (print && !(at - window.printed < 2e9)) setTimeout(() => window.print(), 500, window.printed = at);
 let seen = 0, drawn = 0, looks = 0, unfolded;
 window.steelmanMoves = sought && setInterval(() => {
   const found = document.querySelector(sought), has = document.activeElement, free = has === document.body;
@@ -49,7 +50,9 @@ window.steelmanMoves = sought && setInterval(() => {
 _WATCH = """<script>document.currentScript.remove();
 document.documentElement.lang = %s;
 Object.assign(document.querySelector('[data-testid=stSkipToContent]') ?? {}, {textContent: %s});  // Streamlit's link
-onkeydown = onpointerdown = onwheel = ({target}) => {  // from here on a person moves
+onkeydown = onpointerdown = onwheel = ({target, key, isComposing}) => {  // from here on a person moves
+  const asking = key === 'Enter' && !isComposing && target.matches('input') && target.closest('.st-key-asking');
+  if (asking) setTimeout(() => asking.querySelector('button').click());  // after Streamlit has taken the text
   clearInterval(window.steelmanMoves);
   window.steelmanAt = [target, target.getBoundingClientRect().top];
 }</script>"""

@@ -13,7 +13,7 @@ from tools.errors import SteelmanError, UnknownRunError
 from tools.language.lexicon import count
 from tools.translation import mark, tr
 from ui import html, permissions
-from ui.ask_view import go, keep_places, link
+from ui.ask_view import go, keep_places, keep_typed, link
 from ui.escaping import escaped, label, text
 from ui.service import PageService
 
@@ -43,6 +43,7 @@ def show(service: PageService, run_id: str) -> None:
     """Lists the earlier threads, newest first. Each thread can be opened, renamed and deleted. A window that was opened
     by a shared link shows no threads and no way to them, because without logins all visitors share the history."""
     keep_places()
+    keep_typed()
     st.button(tr("New question"), key="new", width="stretch", on_click=go)
     if permissions.by_shared_link(service.person):
         html.small(tr("A shared link opened this window, so it lists no other questions."))

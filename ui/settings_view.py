@@ -49,12 +49,12 @@ _GROUPS = {
 .env."""
 _HOLD = mark(
     "These settings hold for everybody who uses this page, until its server stops. They are not stored, and "
-    "keys are not shown again. To keep settings, write them into the file .env. docs/providers.md says what "
-    "each provider costs and what is sent to it."
+    "keys are not shown again. To keep settings, write them into the file .env in Steelman's folder. What each "
+    "provider costs and what is sent to it stands in Steelman's documentation, in docs/providers.md."
 )
 _FOR_ADMINS = mark(
-    "These are for everybody who logs in; the operator of this page sets them in .env, as can people whom "
-    "STEELMAN_ADMINS names. To be named there, tell: {person}"
+    "These are for everybody who logs in; the operator of this page sets them, and can let others set them too. To be "
+    "one of those, tell the operator how this page knows you: {person}"
 )
 _KEYS = {"openai_base_url": "openai_api_key", "judge_url": "judge_api_key"}  # the key that is sent to each address
 

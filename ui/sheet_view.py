@@ -13,19 +13,19 @@ from agent.answer.wording import CRUX_LABEL, closing_line, question_as_read
 from agent.runs.store import RunRow
 from tools.translation import labelled, speaking, tr
 from ui import ask_view, focus, html
+from ui.answer_view import FORMATS
 from ui.escaping import text
-
-_CALLED = dict(zip(SHEET_ENDINGS, ("Markdown", "Word"), strict=True))
 
 
 def show(run: RunRow, answer: Answer) -> None:
     """Shows the sheet in the answer's language, below buttons in the visitor's. A print contains only the sheet."""
     with st.container(horizontal=True, key="end"):
         ask_view.link(tr("Back to the answer"), "back", run=run.id)
-        for ending, called in _CALLED.items():
+        for ending in SHEET_ENDINGS:
             made = partial(sheet_file, answer, ending, run.created_at)
             name = file_name(answer.question, f"-sheet{ending}")
-            st.download_button(called, made, name, on_click="ignore", key=f"sheet{ending}", type="tertiary")
+            called, key = tr(FORMATS[ending]), f"sheet{ending}"
+            st.download_button(called, made, name, on_click="ignore", key=key, type="tertiary")
         focus.print_button()
     with speaking(answer.language):
         _sheet(run, answer)

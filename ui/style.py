@@ -20,7 +20,6 @@ h1 {{ font-size: clamp(1.5rem, 1.2rem + 1.3vw, 1.9rem) !important; line-height: 
 [class*="st-key-sides-"] {{ display: grid; align-items: start;
   grid-template-columns: repeat(auto-fit, minmax(min(100%, 20rem), 1fr)); }}
 [data-testid="stBottomBlockContainer"] {{ padding-block: .6rem; }}
-.st-key-asking {{ position: relative; > :last-child {{ position: absolute; bottom: 0; left: 4.2rem; }} }}
 .stCode > div:last-child {{ opacity: 1; visibility: visible; }}
 .sm-name {{ font-size: 1.25rem; font-weight: 600; margin: 0; }}
 .sm-lead {{ font-size: 1.15rem; max-width: 46rem; }}
@@ -39,7 +38,9 @@ blockquote, .sm-sample, .sm-side {{ border-left: 3px solid {_LINE}; padding: .1r
 .sm-source blockquote {{ margin: .4rem 0; font-size: .95rem; line-height: 1.45; }}
 .stColumn:has(.st-key-source) > .stVerticalBlock {{ height: 100%; }}
 :has(> .st-key-source) {{ position: sticky; top: 4.2rem; }}
-.st-key-source {{ max-height: calc(100vh - 9rem); overflow-y: auto; background: {_GROUND}; }}
+.st-key-source {{ max-height: calc(100vh - 9rem); overflow-y: auto; background: {_GROUND};
+  > :first-child {{ position: sticky; z-index: 1; top: -1rem; margin-top: -1rem; padding-top: 1rem;
+    background: inherit; }} }}
 :is([class*="st-key-cite-"], [class*="st-key-move-"]) button {{ padding: 0 .3rem; min-height: 1.6rem;
   min-width: 1.6rem; align-items: start; }}
 [class*="st-key-cite-"] button, .stMain .stButton button[kind="tertiary"]:enabled, .sm-source a,
@@ -62,8 +63,8 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
   p {{ display: block; width: 1.2rem; overflow: hidden; text-overflow: clip !important; }}
   p::before {{ content: "⋯"; font-size: 1.1rem; margin-right: 2rem; }}
   [data-testid="stIconMaterial"] {{ display: none; }} }}
-[class*="st-key-answered-"] button {{ text-align: left; p {{ white-space: normal; }} }}
-.stSidebar [class*="st-key-open-"] :is(button, button *) {{ justify-content: start; text-align: left; }}
+:is([class*="st-key-answered-"], .stSidebar [class*="st-key-open-"]) :is(button, button *) {{
+  justify-content: start; text-align: left; }}
 @media (min-width: 1400px) {{ .block-container:has(.st-key-source) {{ padding-right: 1rem; }} }}
 @media (max-width: 1399px) {{
   .stColumn:has(.st-key-source) {{ position: fixed; inset: auto 0 3.7rem auto; width: min(100%, 45rem);
@@ -73,7 +74,7 @@ mark {{ background: #f6e2a6; color: #1d2430; padding: 0 .1em; }}
 }}
 @media screen and (max-width: 1099px) {{ [class*="st-key-sides-"] {{ grid-template-columns: 100%; }} }}
 @media (max-width: 1099px), (pointer: coarse) {{
-  :is(button, summary, input, [role="option"], label:has([type="checkbox"]), .sm-source a) {{
+  :is(button, summary, input, [role="option"], [role="menuitem"], label:has([type="checkbox"]), .sm-source a) {{
     min-height: 44px !important; min-width: 44px !important; }}
   kbd {{ display: none !important; }}
 }}

@@ -14,7 +14,7 @@ from agent.answer.ballots import CRITERIA, Ballot, Ballots, Choice, Page, Vote
 from tools.language.lexicon import count
 from tools.store.store import Store
 from tools.translation import mark, tr
-from ui import html
+from ui import html, permissions
 from ui.escaping import text
 
 _CHOICES: dict[Choice, str] = {"left": mark("Left"), "same": mark("The same"), "right": mark("Right")}
@@ -39,7 +39,8 @@ def show(ballots: Ballots, person: str) -> None:
     at = int(named) - 1 if named in map(str, range(1, len(drawn) + 1)) else next(waiting, len(drawn))
     if not drawn:
         html.title(tr("There is nothing to vote on yet"))
-        html.line(tr("Make the ballots first: python -m evals preference --prepare"))
+        if permissions.may_set():
+            html.line(tr("Make the ballots first: python -m evals preference --prepare"))
     elif at == len(drawn):
         html.title(tr("Thank you"))
         html.line(tr(_KEPT, questions=count(at, "question")))

@@ -50,7 +50,7 @@ _FILES = {
     ".pdf": "PDF",
 }
 """Maps file endings to kinds, for documents of unknown kind."""
-_LABELS: dict[Stance, str] = {"supports": mark("For"), "opposes": mark("Against"), "other": mark("Other way")}
+_LABELS: dict[Stance, str] = {"supports": mark("For"), "opposes": mark("Against"), "other": mark("Other ways")}
 
 
 def stance_labels(question: str) -> dict[Stance, str]:
@@ -71,17 +71,28 @@ def shortened(text: str, longest: int = LONGEST_NAME) -> str:
 
 @in_its_language
 def side_label(answer: Answer, side: AnswerPerspective) -> str:
-    """Returns the label above a side: its stance, or 'Answer 2' for an open question. Commands accept the label.
+    """Returns the label above a side: its stance, 'Answer 2' for an open question, or the name of another way. Commands
+    accept the label.
 
     A side of counter-arguments keeps its own name, because 'No' would seem to answer the thread's question.
     """
-    named = answer.against is not None and not side.statement.startswith(side.name.removesuffix(" …"))
+    named = answer.against is not None and not _begins_with_name(side)
     if named or side.id == OTHER_WAYS or is_answer(side.name, side.statement):
         return tr(side.name) if side.name in ANSWER_WORDS else side.name
-    sided = answer.against is not None or any(s.stance != "other" for s in answer.perspectives)
-    number = f" {[s.id for s in answer.perspectives].index(side.id) + 1}" if len(answer.perspectives) > 1 else ""
-    labels = stance_labels(answer.english_question)
-    return labels[side.stance] if sided else f"{tr('Answer')}{number}"
+    if not _sided(answer):
+        ids = [s.id for s in answer.perspectives]
+        return f"{tr('Answer')} {ids.index(side.id) + 1}" if len(ids) > 1 else tr("Answer")
+    if side.stance == "other" and not _begins_with_name(side):
+        return side.name
+    return stance_labels(answer.english_question)[side.stance]
+
+
+def _sided(answer: Answer) -> bool:
+    return answer.against is not None or any(side.stance != "other" for side in answer.perspectives)
+
+
+def _begins_with_name(side: AnswerPerspective) -> bool:
+    return side.statement.startswith(side.name.removesuffix(" …"))
 
 
 def side_name(answer: Answer, side: AnswerPerspective) -> str:
@@ -106,8 +117,8 @@ def side_heading(answer: Answer, side: AnswerPerspective) -> str:
         return ""
     if side.statement.endswith("?") and side.statement.startswith(f"{side.name}: "):
         return side.name  # an alternative of a choice: the page shows the question once, above all sides
-    includes_name = side.stance != "other" or side.statement.startswith(side.name.removesuffix(" …"))
-    return side.statement if includes_name else labelled(side.name, side.statement)
+    names_it = _sided(answer) or _begins_with_name(side)  # the label of a sided answer names the side
+    return side.statement if names_it else labelled(side.name, side.statement)
 
 
 def quoted_heading(side: AnswerPerspective) -> AnswerClaim | None:
