@@ -20,7 +20,8 @@ from page_server import ROOT, PageServer, chromium
 from playwright.sync_api import Browser
 
 _FIELD = re.compile("^(Ask something that people disagree on|Follow up, or ask something new)$")
-_FIELD_DRAWN, _STAGES_DRAWN = "() => document.querySelector('.stTextInput input')", "() => document.querySelector('.sm-stages')"
+_FIELD_DRAWN = "() => document.querySelector('.stTextInput input')"
+_STAGES_DRAWN = "() => document.querySelector('.sm-stages')"
 _ANSWER_DRAWN = "() => [...document.querySelectorAll('button')].some(button => button.textContent.includes('Export'))"
 _QUESTIONS = ("Should schools ban smartphones?", "Should voting be compulsory?")
 

@@ -61,6 +61,18 @@ def test_one_close_reading_tells_both_sides(judge: EmbeddedJudge) -> None:
     assert found[2].max() < 0.3
 
 
+def test_a_closer_reading_asks_the_small_model_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge, question = load_judge(), "Should ferries be free?"
+    pairs = [Pair(f"Yes: {question}", text, f"No: {question}", form="answer") for text in (FOR, AGAINST)]
+    asked: list[object] = []
+    run = judge._model.run
+    monkeypatch.setattr(judge._model, "run", lambda texts: run(texts) if asked.extend(texts) is None else None)
+    alone = judge.score_both(pairs, closely=True)
+    judge.score_both(pairs)
+    assert asked == [(question, FOR), (question, AGAINST)]
+    assert judge.score_both(pairs, closely=True).tolist() == alone.tolist()
+
+
 def test_no_to_a_question_is_told_by_the_question_alone(judge: EmbeddedJudge) -> None:
     question = "Should ferries be free?"
     yes = Pair(f"Yes: {question}", FOR, f"No: {question}", form="answer")
