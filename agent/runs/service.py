@@ -323,8 +323,9 @@ class Runs:
             by = started.get("by") or run.created_at
             thread = started.get("follows") or run.thread
             answers = await self.in_thread(RunStore(self.database, run.person).thread_answers, thread, by)
-            earlier = RunOptions.from_dict(run.options).earlier
-            return await first_state(run.question, earlier, answers, self.providers), graph_config(run.id)
+            options = RunOptions.from_dict(run.options)
+            first = await first_state(run.question, options.earlier, answers, self.providers, options)
+            return first, graph_config(run.id)
         if not state.next and any(task.error for task in state.tasks):
             # The stage was interrupted after its results, before its successor was stored. LangGraph calls it done
             # without a successor; its own checkpoint, by name, repeats it.
