@@ -2,12 +2,16 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tools.errors import ModelError
+from tools.models.int8 import Text
 from tools.models.judges import embedded as judge_embedded
 from tools.models.judges.embedded import EmbeddedJudge, in_reading_order, load_judge
 from tools.models.judges.judge import Pair
@@ -66,7 +70,12 @@ def test_a_closer_reading_asks_the_small_model_nothing_again(monkeypatch: pytest
     pairs = [Pair(f"Yes: {question}", text, f"No: {question}", form="answer") for text in (FOR, AGAINST)]
     asked: list[object] = []
     run = judge._model.run
-    monkeypatch.setattr(judge._model, "run", lambda texts: run(texts) if asked.extend(texts) is None else None)
+
+    def counted(texts: Sequence[Text]) -> NDArray[np.float32]:
+        asked.extend(texts)
+        return run(texts)
+
+    monkeypatch.setattr(judge._model, "run", counted)
     alone = judge.score_both(pairs, closely=True)
     judge.score_both(pairs)
     assert asked == [(question, FOR), (question, AGAINST)]
