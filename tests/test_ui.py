@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit as st
 from agent_fixtures import QUESTION
 from conftest import ROOT
 from page_app import Client, Pages, click, html, open_pages, until
@@ -37,6 +38,7 @@ from agent.settings import Settings
 from tools.store.database import Database
 from tools.store.schema import runs
 from tools.store.store import Store
+from ui import progress_view
 from ui.service import PageService
 
 UNDO_LAST = "Undo the last move of a quotation"
@@ -714,6 +716,25 @@ def test_a_double_click_is_one_question(page: Callable[..., AppTest], settings: 
     finally:
         service.close()
     assert len(runs) == 2
+
+
+def test_a_look_waits_for_the_end_of_a_run_of_this_process_and_is_repeated(
+    page: Callable[..., AppTest], settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page()
+    with closing(PageService(settings)) as service:
+        run = service.start(QUESTION)
+        again: list[tuple[str, str]] = []
+        monkeypatch.setattr(st, "rerun", lambda scope="app": again.append((scope, service.rows.get(run).status)))
+        monkeypatch.setattr(progress_view, "_EVERY", 30.0)
+        look = partial(progress_view._watch, service, service.rows.get(run), on_end=lambda: None, waits=False)
+        look()  # with the whole page, which does not wait
+        assert again == []
+        assert not service.await_end(run, 0)
+        monkeypatch.setattr(progress_view, "_is_alone", lambda: True)
+        look()
+        assert again == [("fragment", "done")]
+        assert not service.await_end(run, 30)
 
 
 def test_what_was_answered_within_a_moment_is_asked_anew(page: Callable[..., AppTest]) -> None:

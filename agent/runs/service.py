@@ -179,6 +179,11 @@ class Runs:
             return tasks.index(run_id) if run_id in tasks else 0
         return await self.in_thread(self.run_store.waiting, (await self.run(run_id)).created_at)
 
+    async def ended(self, run_id: str, seconds: float) -> bool:
+        """Waits for a run of this process. Returns whether it ended in time; at once False for any other run."""
+        task = self.executor.tasks.get(run_id)
+        return task is not None and bool((await asyncio.wait([task], timeout=seconds))[0])
+
     @property
     def at_work(self) -> frozenset[str]:
         """The runs of this process, including waiting runs and excluding runs that are stopping."""
