@@ -138,6 +138,8 @@ SAME_CLAIM = 0.92
 
 STRONG_SOURCES, STRONG_CLAIMS = 4, 2
 """Independent sources and claims of a 'strong' side."""
+MOST_GAPS = 3
+"""Sentences that name a gap in the evidence. Two sides and the gaps fit on one printed page."""
 FIRST_ALSO = 5
 """The number of `also` sentences that are shown; the others are folded."""
 UNBALANCED = 2

@@ -31,8 +31,8 @@ from tools.store.database import Database
 from tools.store.hybrid import HybridSearch
 from tools.store.store import SAMPLES, Store
 
-_NUMBERED = re.compile(r"^(?:<document[^>]*>)?\[(\d+)\] (.*?)(?:</document>)?$", re.MULTILINE)
-_SIDE = re.compile(r'<side label="(\w+)">(.*?)</side>')
+NUMBERED = re.compile(r"^(?:<document[^>]*>)?\[(\d+)\] (.*?)(?:</document>)?$", re.MULTILINE)
+SIDE = re.compile(r'<side label="(\w+)">(.*?)</side>')
 _LINE = re.compile(r"^(?:<document[^>]*>)?\[(P\w+)\] (.*?)(?:</document>)?$", re.MULTILINE)
 _SENTENCE = re.compile(r"[^.!?]+[.!?]")
 
@@ -77,7 +77,7 @@ def case_of(body: Body) -> dict[str, Any]:
     """A claim for each of the first passages: the longest sentence of it, as a writer would keep to its source."""
     text = body["messages"][-1]["content"]
     claims = []
-    for number, passage in _NUMBERED.findall(text)[:5]:
+    for number, passage in NUMBERED.findall(text)[:5]:
         sentence = max(_SENTENCE.findall(unescape(passage)), key=len, default="").strip()
         claims.append({"text": " ".join(sentence.split()), "passages": [int(number)]})
     return {"claims": claims}
@@ -86,11 +86,11 @@ def case_of(body: Body) -> dict[str, Any]:
 def read_request(body: Body) -> tuple[dict[str, str], dict[str, str]]:
     """The labels of the sides, and of the passages, by their text, of a request to judge passages."""
     text = body["messages"][-1]["content"]
-    sides, passages = _SIDE.findall(text), _LINE.findall(text)
+    sides, passages = SIDE.findall(text), _LINE.findall(text)
     return {unescape(t): label for label, t in sides}, {unescape(t): label for label, t in passages}
 
 
-_CITED = re.compile(r"^(?:<document[^>]*>)?\[(P\w+)\] (.*?)$", re.MULTILINE)
+CITED = re.compile(r"^(?:<document[^>]*>)?\[(P\w+)\] (.*?)$", re.MULTILINE)
 _CHECKED = re.compile(r'<claim label="(\w+)" cites="([\w ]*)"[^>]*>(.*?)</claim>')
 
 
@@ -104,7 +104,7 @@ def check_reply(verdicts: Sequence[dict[str, str]]) -> dict[str, Any]:
 def said_all(body: Body) -> dict[str, Any]:
     """A check that finds every claim in its passages whose words stand there."""
     text = unescape(body["messages"][-1]["content"])
-    passages = {label: set(words.split()) for label, words in _CITED.findall(text)}
+    passages = {label: set(words.split()) for label, words in CITED.findall(text)}
     said = {
         label: "yes" if {*claim.split()} <= set().union(*map(passages.__getitem__, cites.split())) else "no"
         for label, cites, claim in _CHECKED.findall(text)

@@ -63,6 +63,12 @@ def asked() -> dict[str, Asked]:
     return {topic: Asked(question) for topic, question in sample_questions().items()} | _OTHERS
 
 
+def forget_settings() -> None:
+    """Another encoder or store would answer otherwise."""
+    for name in [n for n in os.environ if n.startswith(("STEELMAN_", "CHROMA_"))]:
+        del os.environ[name]
+
+
 def golden_settings(data_dir: Path) -> Settings:
     """Embedded providers only, whatever else is set."""
     return Settings(data_dir=data_dir, provider="embedded", judge="embedded", web="off")
@@ -165,8 +171,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog=COMMAND, description="Writes the golden answers again.")
     parser.add_argument("folder", nargs="?", type=Path, default=FOLDER, help="where to; tests/golden if left out")
     folder = parser.parse_args().folder
-    for name in [n for n in os.environ if n.startswith(("STEELMAN_", "CHROMA_"))]:
-        del os.environ[name]  # another encoder or store would answer otherwise
+    forget_settings()
     with tempfile.TemporaryDirectory() as data_dir:
         asyncio.run(_write(folder, Path(data_dir)))
 

@@ -21,7 +21,9 @@ def main(data: str, sets: str = _SETS, limit: str = "40") -> None:
             with tempfile.TemporaryDirectory() as folder:
                 options = ["--data", data, "--set", name, "--limit", limit, "--out", f"{folder}/out.jsonl", "--json"]
                 command = [sys.executable, __file__, kinds, "answers", *options]
-                run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+                run = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+            if run.returncode:  # the command said why
+                sys.exit(run.returncode)
             metrics = json.loads(run.stdout)["metrics"]
             print(f"{name}, {kinds}: {json.dumps(metrics, sort_keys=True)}", flush=True)
 
@@ -39,7 +41,9 @@ def measure(kinds: str, arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    if Path(sys.argv[1]).is_dir():
-        main(*sys.argv[1:])
-    else:
+    if sys.argv[2:3] == ["answers"]:
         sys.exit(measure(sys.argv[1], sys.argv[2:]))
+    if not Path(*sys.argv[1:2] or ["-"]).is_dir():
+        print(f"kind_rates: no folder of data: {' '.join(sys.argv[1:2]) or 'name one'}", file=sys.stderr)
+        sys.exit(2)
+    main(*sys.argv[1:])

@@ -3,7 +3,8 @@
 
 Each round starts a server on an empty data folder, opens the page and asks two questions on the samples. `wall` is the
 time that a visitor waits. `cpu` is the server's processor time, which depends less on what else runs on the machine.
-The checkouts take turns; the table has medians."""
+The checkouts take turns; the table has medians. The page itself looks for what is awaited, in every frame: Playwright's
+own waiting looks twice a second, so that every time would be a multiple of half a second."""
 
 import os
 import re
@@ -12,12 +13,16 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from page_server import ROOT, PageServer, chromium
 from playwright.sync_api import Browser
 
 _FIELD = re.compile("^(Ask something that people disagree on|Follow up, or ask something new)$")
+_FIELD_DRAWN = "() => document.querySelector('.stTextInput input')"
+_STAGES_DRAWN = "() => document.querySelector('.sm-stages')"
+_ANSWER_DRAWN = "() => [...document.querySelectorAll('button')].some(button => button.textContent.includes('Export'))"
 _QUESTIONS = ("Should schools ban smartphones?", "Should voting be compulsory?")
 
 
@@ -52,10 +57,7 @@ def one_round(browser: Browser, checkout: Path) -> dict[str, float]:
 
         def open_page() -> None:
             page.goto(server.url, wait_until="commit")
-            field.wait_for()
-
-        def answered() -> None:
-            page.get_by_role("button", name="Export").wait_for()
+            page.wait_for_function(_FIELD_DRAWN)
 
         timed("first paint", open_page)
         rest(server.pid)  # a person reads; a server on an empty folder indexes the samples meanwhile
@@ -65,8 +67,8 @@ def one_round(browser: Browser, checkout: Path) -> dict[str, float]:
             begun = time.perf_counter()
             cpu = processor_seconds(server.pid)
             page.get_by_role("button", name="Ask", exact=True).click()
-            timed(f"{place} stages", page.locator(".sm-stages").first.wait_for)
-            answered()
+            timed(f"{place} stages", partial(page.wait_for_function, _STAGES_DRAWN))
+            page.wait_for_function(_ANSWER_DRAWN)
             figures[f"{place} answer, wall"] = time.perf_counter() - begun
             figures[f"{place} answer, cpu"] = processor_seconds(server.pid) - cpu
     return figures

@@ -23,12 +23,12 @@ def rates(folder: Path, shown: bool = False) -> Counter[str]:
     found = Counter[str]()
     with (folder / "labels.csv").open(newline="", encoding="utf-8") as file:
         for row in csv.DictReader(file):
-            held = next((p for p in passages[row["file"]] if _plain(row["sentence"]) in _plain(p.text)), None)
+            held = next((p for p in passages[row["file"]] if plain(row["sentence"]) in plain(p.text)), None)
             said = speaker_of(held, row["sentence"]) if held else ""
-            rate = _rate(row["who"], said, held.publisher) if held else "lost"
-            found[rate] += 1
-            if shown and rate != "right":
-                print(f"{rate}: {row['file']}: {said!r} for {row['who']!r}: {row['sentence'][:80]}")
+            rated = rate(row["who"], said, held.publisher) if held else "lost"
+            found[rated] += 1
+            if shown and rated != "right":
+                print(f"{rated}: {row['file']}: {said!r} for {row['who']!r}: {row['sentence'][:80]}")
     return found
 
 
@@ -43,7 +43,7 @@ def _passages(path: Path) -> list[Passage]:
     ]
 
 
-def _rate(who: str, said: str, publisher: str) -> str:
+def rate(who: str, said: str, publisher: str) -> str:
     """A body that is the publisher needs no name of its own. Of several people, one name is enough."""
     named, meant = said.removeprefix(PROBABLY).partition(", quoted by ")[0], _words(who)
     if not who:
@@ -52,20 +52,25 @@ def _rate(who: str, said: str, publisher: str) -> str:
         return "right" if meant <= _words(publisher) and not said else "none"
     return (
         "right"
-        if meant & _words(named) and (meant <= _words(named) or _words(named) & {*_plain(who).split()[-1:]})
+        if meant & _words(named) and (meant <= _words(named) or _words(named) & {*plain(who).split()[-1:]})
         else "wrong"
     )
 
 
 def _words(name: str) -> set[str]:
-    return {*_plain(name).split()} - _UNSAID
+    return {*plain(name).split()} - _UNSAID
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     return re.sub(r"\W+", " ", text.casefold()).strip()
 
 
 if __name__ == "__main__":
-    for each in map(Path, sys.argv[1:]) if len(sys.argv) > 1 else SETS:
+    folders = [*map(Path, sys.argv[1:])] or SETS
+    for each in folders:
+        if not ((each / "docs").is_dir() and (each / "labels.csv").is_file()):
+            print(f"speaker_rates: {each} has no docs/ and labels.csv", file=sys.stderr)
+            sys.exit(2)
+    for each in folders:
         counts = rates(each, shown=True)
         print(f"{each.name}: {dict(counts)}, {counts['right'] / counts.total():.1%} right")

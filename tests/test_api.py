@@ -20,6 +20,7 @@ from sqlalchemy import update
 
 from agent.answer.model import Answer
 from agent.answer.retrieved import Retrieved
+from agent.answer.wording import shortened
 from agent.options import RunOptions
 from agent.runs.build import build_providers
 from agent.runs.store import RunStore
@@ -136,7 +137,8 @@ def test_a_quotation_on_the_wrong_side_is_moved_and_put_back(client: httpx.Clien
     reply = client.post(f"{path}/corrections", json={"citation": number, "to": second["id"], "text": text})
     moved = Answer.model_validate(reply.json())
     assert [text in [c.text for c in side.claims] for side in moved.perspectives] == [False, True]
-    assert [n.text for n in moved.notes if n.kind == "corrected"] == ["A reader moved 1 quotation."]
+    note = f"A reader moved 1 quotation: “{shortened(text, 60)}” from Yes to No."
+    assert [n.text for n in moved.notes if n.kind == "corrected"] == [note]
     assert client.get(path).json()["answer"] == reply.json()
     for wrong in ({"citation": 999, "to": "also"}, {"citation": number, "to": "p77"}):
         problem_of(client.post(f"{path}/corrections", json=wrong), 404, "unknown-quotation")

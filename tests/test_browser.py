@@ -20,7 +20,9 @@ from oidc_server import Provider, serving
 from page_server import PageServer
 from pypdfium2 import PdfDocument
 from visitors import AGAIN, FIRST, Visit, Visitor
+from written_answers import answer, cited, stands
 
+from agent.answer.model import Answer, AnswerClaim
 from agent.options import RunOptions
 from agent.runs.store import RunStore
 from tools.documents.ingest import Ingester
@@ -214,6 +216,50 @@ def test_sides_wrap_beside_a_source_and_print_leaves_out_what_is_no_answer(
     assert len(PdfDocument(printed)) == 1
 
 
+def test_two_sides_with_long_quotations_fit_on_one_printed_page(
+    samples_page: PageServer, phones: str, visit: Visit
+) -> None:
+    run, made = uuid.uuid4().hex[:12], long_answer()
+    with closing(Database(samples_page.data / "steelman.db")) as database:
+        runs = RunStore(database)
+        runs.create(run, run, made.question, RunOptions.of().to_dict(), "a test")
+        assert runs.finish(run, "a test", "done", {}, made.model_copy(update={"run_id": run}).model_dump_json())
+    visitor = visit(samples_page).arrive()
+    visitor.go(f"/?run={run}&view=sheet").page.get_by_role("heading", name="What is not known").wait_for()
+    printed = visitor.page.pdf(format="A4", margin={"top": "1cm", "right": "1cm", "bottom": "1cm", "left": "1cm"})
+    assert len(PdfDocument(printed)) == 1
+
+
+def long_answer() -> Answer:
+    """Two sides with three written claims each, of two sources each, and three named gaps, all of them long."""
+    said = (
+        "the keeper of the lock wrote in spring that barges wait longer each year and that the old gates leak at night "
+    )
+    about = {"page": 12, "date": "2025-03-12", "speaker": "Cllr Wilhelmina Faulds"}
+    quotes = {n: f"On day {n} {said * 4}" for n in range(1, 13)}
+    quotes |= {n: f"Nobody has counted how often on day {n} {said * 2}." for n in range(13, 16)}
+    claims = [
+        AnswerClaim(
+            text=f"New gates would show on day {n} whether {said * 2}.",
+            citations=[n, n + 6],
+            quoted=False,
+            reason=f"delay {n}",
+            evidence=[quotes[n], quotes[n + 6]],
+            answered_by=[f"New gates would show on day {n + 3} whether {said * 2}."] if n < 4 else [],
+        )
+        for n in range(1, 7)
+    ]
+    crux = AnswerClaim(text=f"It turns on whether {said * 2}.", citations=[1, 4], role="crux", quoted=False)
+    return answer(
+        "Should the lock get new gates?",
+        stands("p1", "supports", "Yes.", *claims[:3]),
+        stands("p2", "opposes", "No.", *claims[3:]),
+        citations=[cited(n, quote=quote, **about) for n, quote in quotes.items()],
+        gaps=[AnswerClaim(text=quotes[n], citations=[n], role="also") for n in range(13, 16)],
+        crux=crux,
+    )
+
+
 # Text that would rather be a script
 
 
@@ -298,7 +344,7 @@ def test_a_side_is_copied_and_a_quotation_moved_and_put_back_by_keyboard(
     visitor.until(lambda: focused(copy), "the focus back", 10)
     before, undo = visitor.page.get_by_test_id("stMain").inner_text(), visitor.button("Undo")
     visitor.button("Wrong side?").first.press("Enter")
-    visitor.text("A reader moved 1 quotation.").wait_for()
+    visitor.text(re.compile("A reader moved 1 quotation: “.+” from Yes to No.")).wait_for()
     visitor.until(lambda: focused(undo), "the focus on the way back", 10)
     visitor.page.keyboard.press("Enter")
     visitor.until(lambda: visitor.page.get_by_test_id("stMain").inner_text() == before, "the answer as it was", 10)

@@ -8,7 +8,7 @@ from office_files import one, paragraph, word
 from tools.documents.bylines import read_byline, stated_kind
 from tools.documents.passage_cutting import cut_document
 from tools.language.reported_speech import UNNAMED
-from tools.passages import Block
+from tools.passages import Block, BlockForm
 
 LINKED = (
     '{"@context": "https://schema.org", "@type": "Article", "datePublished": "2024-05-03", '
@@ -366,11 +366,19 @@ def test_a_byline_with_an_article_names_author_and_publisher() -> None:
         ("Q&A with Ann Lee, head of the port", "interview", ""),
         ("Submitted by Ann Lee on behalf of the Elver Valley Beekeepers", "", "Elver Valley Beekeepers"),
         ("FOR IMMEDIATE RELEASE – 3 May 2024", "press release", ""),
+        ("Tarn and Partners, ferry engineers. 3 May 2024", "", "Tarn and Partners"),
+        ("Elver Monthly, May 2024. Words: Ann Lee", "", "Elver Monthly"),
     ],
 )
 def test_kind_and_publisher_of_a_head(head: str, kind: str, publisher: str) -> None:
     blocks = [Block("The ferry", "heading", 1), *map(Block, head.split("\n\n")), Block(TEXT)]
     assert (stated_kind(blocks), read_byline(blocks)["publisher"]) == (kind, publisher)
+
+
+@pytest.mark.parametrize(("below", "publisher"), [("heading", "Elver Harbour Trust"), ("paragraph", "")])
+def test_a_body_above_the_title_is_the_publisher(below: BlockForm, publisher: str) -> None:
+    blocks = [Block("Elver Harbour Trust", "heading", 2), Block("What the ferry costs", below), Block(TEXT)]
+    assert read_byline(blocks)["publisher"] == publisher
 
 
 @pytest.mark.parametrize(
@@ -602,3 +610,8 @@ def test_an_exported_thread_has_title_kind_and_the_month_of_its_posts(tmp_path: 
     (tmp_path / "a.txt").write_text(f"{head}\n\n{posts}\n")
     found = one(tmp_path / "a.txt")
     assert (found.title, found.kind, found.date) == ("Ferry??", "forum thread", "2024-05")
+
+
+def test_a_publisher_in_capitals_is_the_same_source() -> None:
+    head = [Block("THE MILL AND WEIR HERALD"), Block("Letters to the editor, 4 May 2026"), Block("Sir, we object.")]
+    assert read_byline(head)["publisher"] == "The Mill and Weir Herald"

@@ -76,6 +76,16 @@ def line(answer: Answer, side: str) -> CoverageLine:
     return next(c for c in answer.coverage if c.perspective == side)
 
 
+def told(*moves: str) -> str:
+    """What the note says of the moves."""
+    return f"A reader moved {len(moves)} quotation{'s' * (len(moves) > 1)}: {'; '.join(moves)}."
+
+
+MILK_TO_YES = "“Neighbours who sell their milk across the river would lose …” from No to Yes"
+TOLL_HOUSE = "“The toll house would cost more than it collects in its …” from No to"
+REPAIRS_OFF = "“Repairs cost 41,000 a year, and those who cross should …” from Yes to ‘Not on this question’"
+
+
 def noted(answer: Answer) -> list[str]:
     return [note.text for note in answer.notes if note.kind == "corrected"]
 
@@ -95,13 +105,13 @@ def test_a_quotation_on_the_wrong_side_moves_with_all_that_is_counted_from_it() 
     assert ["2 argue yes, 5 no" in before.summary, "3 argue yes, 4 no" in after.summary] == [True, True]
     document = next(d for d in after.documents if d.id == "bridge/12.md")
     assert document.stances == [DocumentStance(perspective="p1", argues="for")]
-    assert noted(after) == ["A reader moved 1 quotation."]
+    assert noted(after) == [told(MILK_TO_YES)]
     assert Answer.model_validate_json(after.model_dump_json()) == after
 
 
 def test_what_is_made_from_the_answer_follows() -> None:
     after = moving(quoting(), (MILK, "p1"), (TEXTS[1], OFF_QUESTION))
-    said = "A reader moved 2 quotations."
+    said = told(REPAIRS_OFF, MILK_TO_YES)
     for made in (
         *(export_answer(after, ending).decode() for ending in (".md", ".html")),
         to_terminal(after, 100, False),
@@ -186,12 +196,36 @@ def test_the_crux_goes_with_a_claim_of_its_passages() -> None:
     )  # one sentence
     before = before.model_copy(update={"crux": crux})
     other = before.perspectives[1].claims[-1]
-    told = [moving(before, (claim.text, OFF_QUESTION)) for claim in (cited, other)]
-    kept = [after.crux is not None for after in told]
-    said = "A reader moved 1 quotation."
-    left_out = f"{said} ‘What it turns on’ is left out, because it rested on a moved quotation."
-    assert list(map(noted, told)) == [[left_out], [said]]
+    moved = [moving(before, (claim.text, OFF_QUESTION)) for claim in (cited, other)]
+    kept = [after.crux is not None for after in moved]
+    repairs = told("‘Those who cross should bear the 41,000 that repairs cost a …’ from Yes to ‘Not on this question’")
+    left_out = f"{repairs} ‘What it turns on’ is left out, because it rested on a moved quotation."
+    assert list(map(noted, moved)) == [
+        [left_out],
+        [told("‘Reason 9 against a toll.’ from No to ‘Not on this question’")],
+    ]
     assert kept == [False, True]
+
+
+def test_the_note_names_three_moves_with_both_places() -> None:
+    moves = [(TEXTS[1], ALSO), (TEXTS[4], "p1"), (TEXTS[7], "p3"), (TEXTS[8], "p2"), (MILK, OFF_QUESTION)]
+    assert noted(moving(quoting(), *moves)) == [
+        "A reader moved 5 quotations: “Repairs cost 41,000 a year, and those who cross should …” from Yes to ‘Also on "
+        "this question’; “Pupils cross the bridge twice a day and have no other way …” from No to Yes; “Neighbours who "
+        "sell their milk across the river would lose …” from No to ‘Not on this question’ and 2 more."
+    ]
+    objection = "“Passes were tried at the mill, and 44 of 46 shops were …” from against ‘A yearly pass’"
+    assert noted(moving(quoting(), (TEXTS[7], "p3"))) == [told(f"{objection} to ‘A yearly pass’")]
+
+
+def test_a_named_gap_stays_on_the_sheet_until_its_sentence_is_off_the_question() -> None:
+    told = TEXTS[13]
+    own = [*quoting_claims(), Claim(perspective="p1", text=told, passages=[13], support=0.5, role="case")]
+    before = toll_answer(toll_run(claims=own, drafts=own))
+    moved = [moving(before, (told, to)) for to in ("p2", ALSO, OFF_QUESTION)]
+    assert [[gap.text for gap in answer.gaps] for answer in (before, *moved)] == [[told], [told], [told], []]
+    elsewhere = moving(before, (MILK, OFF_QUESTION))
+    assert {*elsewhere.gaps[0].citations} <= {c.number for c in elsewhere.citations}
 
 
 def test_an_objection_is_moved_too() -> None:
@@ -312,7 +346,7 @@ def test_corrections_are_kept_beside_the_answer_and_the_last_is_taken_back(datab
     assert rows == [(run, "p1", "ann"), (run, OFF_QUESTION, "ann")]
     with contextlib.closing(Database(database.place)) as another:
         assert texts(read(another), "p1")[-1] == MILK
-        assert noted(read(another)) == ["A reader moved 2 quotations."]
+        assert noted(read(another)) == [told(f"{TOLL_HOUSE} ‘Not on this question’", MILK_TO_YES)]
         assert RunStore(another).thread_answers(run) == [read(another)]
     corrections.undo(run)
     assert (TEXTS[3] in texts(read(database), "p2"), texts(read(database), "p1")[-1]) == (True, MILK)
@@ -329,7 +363,8 @@ def test_a_correction_before_the_last_is_taken_back_by_its_words(database: Datab
     corrections.undo(run, MILK)
     assert (texts(read(database), "p1")[-1], TEXTS[3] in texts(read(database), "p2")) == (MILK, False)
     corrections.undo(run, MILK)
-    assert (MILK in texts(read(database), "p2"), noted(read(database))) == (True, ["A reader moved 1 quotation."])
+    said = told(f"{TOLL_HOUSE} ‘Not on this question’")
+    assert (MILK in texts(read(database), "p2"), noted(read(database))) == (True, [said])
 
 
 def test_a_second_click_changes_nothing_and_the_way_back_counts_as_none(database: Database) -> None:
@@ -361,7 +396,7 @@ def test_a_follow_up_keeps_what_a_reader_moved_before(database: Database) -> Non
     assert after
     assert moved in texts(after, "p1")
     assert moved not in texts(after, "p2")
-    assert "A reader moved 1 quotation." in [n.text for n in after.notes]
+    assert told(f"{TOLL_HOUSE} Yes") in [n.text for n in after.notes]
     other = store(database, quoting(), "c" * 12, person="somebody else", thread="a" * 12)
     assert other.moves("c" * 12) == {}, "another person's corrections are their own"
     later.add("b" * 12, "p2", text=moved)

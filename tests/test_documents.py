@@ -9,11 +9,12 @@ import pytest
 from toll_run import CLAIMS, PASSAGES, QUESTION, REPAIRS, TEXTS, toll_answer, toll_run, written
 
 from agent.answer.attribution import answered_by_line, repliers
+from agent.answer.debate_sheet import unknown_blocks
 from agent.answer.document_list import documents_headline, stance_label, surest_passage
 from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.model import Answer, Countered, DocumentStance, Usage, answer_from_json
-from agent.answer.outline import to_terminal
-from agent.answer.summary import documents_and_rows, repeat_notes, stage_notes, summary_of
+from agent.answer.outline import document_blocks, to_terminal
+from agent.answer.summary import by_file, repeat_notes, stage_notes, summary_of
 from agent.answer.wording import closing_line, side_heading, side_label
 from agent.state import FramingState, RunState
 from tools.errors import StoreError
@@ -238,21 +239,44 @@ def test_every_rendering_has_all_claims_for_and_against(form: str) -> None:
     assert "part 9 · Post Office · news · 9 March 2025 · not quoted: no clear side" in explained
 
 
-@pytest.mark.parametrize(
-    ("rows", "held"),
-    [
-        ({"a.csv": 2}, "12 documents and 2 rows of a table"),
-        ({"a.csv": 1, "b.csv": 13}, "14 rows of 2 tables"),
-        ({"": 14}, "14 documents"),
-    ],
-)
-def test_rows_of_a_table_are_no_documents_of_their_own(rows: dict[str, int], held: str) -> None:
+@pytest.mark.parametrize("named", ["id", "file"])
+def test_a_table_counts_as_one_document(named: str) -> None:
+    """The rows are documents 3 (No), 4 (No), 1 (Yes) and 10 (off the question); 14 documents are 11 files."""
     answer = toll_answer()
-    files = [name for name, number in rows.items() for _ in range(number)] + [""] * 14
-    listed = [d.model_copy(update={"file": name}) for d, name in zip(answer.documents, files, strict=False)]
-    assert documents_and_rows(listed) == held
-    named = [d.model_copy(update={"id": f"{d.file}, row 1" if d.file else d.id, "file": ""}) for d in listed]
-    assert documents_and_rows(named) == held
+    rows = {f"bridge/{n:02}.md": place for place, n in enumerate((3, 4, 1, 10), 1)}
+
+    def filed(ids: dict[str, int], title: str = "") -> Answer:
+        own = {"id": "a.csv, row {}"} if named == "id" else {"id": "{}", "file": "a.csv"}
+        about = {
+            i: {key: form.format(place) for key, form in own.items()} | {"title": title} for i, place in ids.items()
+        }
+        return answer.model_copy(
+            update={"documents": [d.model_copy(update=about.get(d.id, {})) for d in answer.documents]}
+        )
+
+    whole = filed(rows)
+    assert documents_headline(whole) == "Read 10 documents (of 11 found), quoted 7."
+    assert summary_of(whole).startswith(
+        "Of 9 documents on this, 1 argues yes, 3 no, 1 both ways, 1 for another way and "
+    )
+    of_one_side = filed({i: place for i, place in rows.items() if place < 3})
+    assert summary_of(of_one_side).startswith("Of 10 documents on this, 2 argue yes, 4 no, 1 for another way and ")
+    listed = [block.text for block in document_blocks(whole)]
+    assert "a.csv · 4 rows, 3 quoted" in listed
+    unclear = filed({"bridge/08.md": 1, "bridge/09.md": 2, "bridge/10.md": 3})
+    known = filed({"bridge/01.md": 1, "bridge/09.md": 2})
+    texts = [[block.text for block in unknown_blocks(a)] for a in (unclear, known)]
+    assert "No clear side in 1 document: ‘a.csv’." in texts[0]
+    assert "No clear side in 1 document: ‘On the bridge, part 8’." in texts[1]
+
+
+def test_articles_in_one_file_are_documents_and_a_mail_with_the_mail_it_quotes_is_one() -> None:
+    listed = toll_answer().documents[:3]
+    articles = [d.model_copy(update={"file": "news.jsonl"}) for d in listed]
+    ids = ("in/plan.eml", "in/plan.eml, Ann Lee, 2025-03-01", "in/plan.v2, final.md")
+    mails = [d.model_copy(update={"id": i, "title": "The plan"}) for d, i in zip(listed, ids, strict=True)]
+    assert [len(rows) for rows in by_file(articles)] == [1, 1, 1]
+    assert [len(rows) for rows in by_file(mails)] == [2, 1]
 
 
 def test_an_answer_of_another_schema_says_what_to_do() -> None:

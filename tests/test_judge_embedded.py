@@ -2,12 +2,16 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from tools.errors import ModelError
+from tools.models.int8 import Text
 from tools.models.judges import embedded as judge_embedded
 from tools.models.judges.embedded import EmbeddedJudge, in_reading_order, load_judge
 from tools.models.judges.judge import Pair
@@ -59,6 +63,23 @@ def test_one_close_reading_tells_both_sides(judge: EmbeddedJudge) -> None:
     assert found[0, 0] > 0.6 > 0.3 > found[0, 1]
     assert found[1, 1] > 0.6 > 0.3 > found[1, 0]
     assert found[2].max() < 0.3
+
+
+def test_a_closer_reading_asks_the_small_model_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge, question = load_judge(), "Should ferries be free?"
+    pairs = [Pair(f"Yes: {question}", text, f"No: {question}", form="answer") for text in (FOR, AGAINST)]
+    asked: list[object] = []
+    run = judge._model.run
+
+    def counted(texts: Sequence[Text]) -> NDArray[np.float32]:
+        asked.extend(texts)
+        return run(texts)
+
+    monkeypatch.setattr(judge._model, "run", counted)
+    alone = judge.score_both(pairs, closely=True)
+    judge.score_both(pairs)
+    assert asked == [(question, FOR), (question, AGAINST)]
+    assert judge.score_both(pairs, closely=True).tolist() == alone.tolist()
 
 
 def test_no_to_a_question_is_told_by_the_question_alone(judge: EmbeddedJudge) -> None:

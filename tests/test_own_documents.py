@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from agent_fixtures import ingest
 from web_server import pdf
 
@@ -10,6 +11,7 @@ from agent.options import RunOptions
 from agent.runs.service import Runs
 from tools.documents.files import find_files
 from tools.documents.ingest import IngestReport, read_all
+from tools.errors import QuestionError
 
 QUESTION = "Should schools ban smartphones?"
 FOR = (
@@ -40,3 +42,13 @@ async def test_a_folder_of_ones_own(own_runs: Runs, tmp_path: Path) -> None:
     assert "report.pdf, p. 2" in " ".join(to_terminal(answer, 200, bold=False).split())  # however long its path is
     assert any("“schule” (German)" in note.text for note in answer.notes)
     assert not any("What bans do" in c.quote for c in answer.citations)
+
+
+async def test_a_few_misspelt_words_are_read_as_the_documents_spell_them(own_runs: Runs, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The hospital tram should stop at Gull Hill. The hospital needs the tram stop.")
+    ingest(own_runs, read_all(find_files([str(tmp_path / "a.txt")]), IngestReport()), "mine", IngestReport())
+    options = RunOptions.of(collections=("mine",), web=False)
+    answer = await own_runs.answer(await own_runs.start("hospittal tarm stop?", options))
+    assert (answer.question, answer.neutral_question) == ("hospittal tarm stop?", "Hospital tram stop?")
+    with pytest.raises(QuestionError, match="no question was found"):
+        await own_runs.start("hello wrold", options)

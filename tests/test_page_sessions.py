@@ -54,9 +54,9 @@ async def visits(port: int) -> tuple[list[tuple[float, float]], set[str]]:
 
 
 async def visit(session: PageSession, number: int, served: list[tuple[float, float]], told: set[str]) -> None:
-    """Asks within nine seconds, reads elsewhere while the run goes on, and comes back until there is an answer."""
+    """Asks within five seconds, reads elsewhere while the run goes on, and comes back until there is an answer."""
     question = f"{QUESTION} in town {number}?"
-    await asyncio.sleep(number * 0.45)  # faster than any machine answers, so that some wait
+    await asyncio.sleep(number * 0.25)  # faster than any machine answers, so that some wait
     await session.click("Ask", question)
     await session.until(lambda: '<ul class="sm-stages' in session.text or answered(session), "the run")
     run = session.query

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tools.language.grounding import verbatim
-from tools.language.quotable import LONGEST_PAIR, QuotablePart, quotable_parts, short_statements
+from tools.language.quotable import LONGEST_PAIR, QuotablePart, gaps_in, names_gap, quotable_parts, short_statements
 from tools.passages import Passage
 
 CLEAR = """
@@ -31,6 +31,42 @@ Read more about the bridges in our archive.
 Item 3: The council should decide the route before summer.
 Apologies for absence were received from the two members.
 [12] Smith J. Bridges of the north and what they cost.
+"""
+
+NAMED_GAPS = """
+The accounts leave out what the heating costs, and the treasurer would not tell me.
+No survey of the bats has been made since 2009.
+The survey did not ask people under sixteen, so their view is unknown.
+Until a trial is run, we can only guess how many drivers would switch.
+There is no data on how often the lift breaks down at weekends.
+Neither the club nor the council can say where the visitors would park.
+The officers have no estimate of how much traffic would move to Elm Road.
+We do not know how many swimmers would come in January.
+How the closure would affect the chemist remains an open question.
+Nobody has worked out what the tram stop would do to bus times.
+Neither camp has told us what a ticket would cost.
+We didn't examine whether the stops would harm the gears.
+No figures exist for winter.
+"""
+
+NO_GAPS = """
+The council does not say this lightly.
+The report does not recommend closing the school.
+There are no lights on the towpath and no railings.
+You cannot tell a farmer what to grow.
+There is no evidence that the old pool ever made a profit.
+Nobody knows this street better than the people who live here.
+Nobody cares how many awards the building has won.
+Nobody has to tell us how dangerous the corner is.
+No figure in the town did more for the library than Mrs Orme.
+No study is needed to see that the roof leaks.
+Nobody told me to move.
+We do not know him.
+No one has asked for a car park and we do not want one.
+I do not know why anybody would want a second quay.
+People who do not know what cold is will not see the point.
+No adult is examined on the constitution before voting.
+What is not known about the cost of the quay?
 """
 
 UNCLEAR = """
@@ -191,3 +227,23 @@ def test_what_is_quoted_stands_word_for_word_in_the_passage(parts: list[tuple[st
         left = re.sub(r"^(\S+) \[[^\]]+\]", r"\1", unit.shown) if added else unit.shown
         assert re.sub(r"^\[(\w)\]", lambda m: m[1].lower(), left) == unit.text
     assert [u.positions[-1] for u in found] == sorted({u.positions[-1] for u in found})  # a sentence has one reading
+
+
+@pytest.mark.parametrize("sentence", NAMED_GAPS.strip().splitlines())
+def test_a_sentence_that_names_a_gap_in_the_evidence_is_found(sentence: str) -> None:
+    assert names_gap(sentence)
+    before = "The ferry has run since the spring of 1974. "
+    assert sentence in [part.text.removeprefix(before) for part in gaps_in(Passage(1, "a", "c", before + sentence))]
+
+
+@pytest.mark.parametrize("sentence", NO_GAPS.strip().splitlines())
+def test_a_sentence_that_only_looks_like_a_gap_is_not(sentence: str) -> None:
+    assert not names_gap(sentence)
+
+
+def test_a_reason_is_quoted_together_with_what_its_writer_ticked() -> None:
+    ticks = "Owns a boat: no. Should the harbour be dredged before the winter: yes."
+    reason = "The ferry sticks in the mud at every low tide."
+    row = Passage(1, "a", "c", f"{ticks} {reason} It stuck twice in May, and the town paid.")
+    assert quotable_parts(row)[0].text == f"{ticks} {reason}"
+    assert ticks not in [part.text for part in quotable_parts(row)]

@@ -15,10 +15,9 @@ from toy_sources import ToyServer
 
 from agent.commands.doctor import doctor_checks, run_check
 from agent.commands.parts import in_plain_words
-from agent.providers.from_settings import sources_on
+from agent.providers.from_settings import KEYED, installed_sources, sources_on
 from agent.settings import Settings
 from tools.errors import SettingsError
-from tools.web.plugins import KEYED, installed_sources
 
 BROKEN = "raise RuntimeError('no such library')"
 

@@ -115,6 +115,40 @@ def test_each_answer_stands_below_its_question_and_a_reply_is_not_its_authors(tm
     ]
 
 
+def test_what_a_person_ticked_opens_the_rows_text(tmp_path: Path) -> None:
+    rows = [
+        "name,resident,dredge_the_harbour,consent,opinion,comment",
+        f'Ada Quill,yes,No,yes,against,"{_WHY}"',
+        "Ben Orme,no,Strongly agree,yes,for,<p>It is <b>silted up</b> to the steps.</p>",
+        "Cy Pell,no,Don't know,yes,unsure,",
+    ]
+    found = Reading(made(tmp_path, "a.csv", "\n".join(rows)))
+    assert [p.text for p in passages(found)] == [
+        f"Resident: yes. Dredge the harbour: no. Opinion: against. {_WHY}",
+        "Resident: no. Dredge the harbour: strongly agree. Opinion: for. It is silted up to the steps.",
+    ]
+    assert found.notes == [
+        "a.csv: read 'comment' as the text, 'name' as the author, 'resident', 'dredge_the_harbour', 'opinion' as the "
+        "ticked answer; not used: 'consent'.",
+        "a.csv: 1 rows without text.",
+    ]
+
+
+def test_what_a_person_ticked_stands_before_the_first_written_answer(tmp_path: Path) -> None:
+    names = "Q1. Should the ferry run at night?,Officer response,Why do you think so?,What should the port do?"
+    more = "".join(f",,It is {n} miles to the bridge and back.,It should ask its {n} crews.\n" for n in range(2, 5))
+    row = '"Only in June, on Sundays",,The last bus leaves at nine in the evening.,It should pay the crew.\n'
+    ticks = "".join(f"{said},,The bridge is {n} hours away on foot.,\n" for n, said in enumerate(["Yes", "No"] * 8))
+    found = Reading(made(tmp_path, "a.csv", f"{names}\n{row}{more}{ticks}"))
+    assert [(p.section, p.text) for p in passages(found)][:2] == [
+        (
+            "Why do you think so?",
+            "Should the ferry run at night: Only in June, on Sundays. The last bus leaves at nine in the evening.",
+        ),
+        ("What should the port do?", "It should pay the crew."),
+    ]
+
+
 @pytest.mark.parametrize(
     ("site", "url", "publisher"),
     [

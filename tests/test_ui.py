@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import streamlit as st
 from agent_fixtures import QUESTION
 from conftest import ROOT
 from page_app import Client, Pages, click, html, open_pages, until
@@ -37,6 +38,7 @@ from agent.settings import Settings
 from tools.store.database import Database
 from tools.store.schema import runs
 from tools.store.store import Store
+from ui import progress_view
 from ui.service import PageService
 
 UNDO_LAST = "Undo the last move of a quotation"
@@ -201,6 +203,9 @@ def test_reasons_name_rows_in_which_both_sides_stand_and_a_claim_leads_to_its_re
     assert '"clear": ".st-key-claim-p2-0"' in html(reply.click().run())
 
 
+MOVED = "A reader moved 1 quotation: ‘A toll would keep heavy carts on the highway.’"
+
+
 def unscripted(app: AppTest) -> str:
     """The page without the scripts that move the focus."""
     return re.sub("<script>.*?</script>", "", html(app), flags=re.DOTALL)
@@ -209,7 +214,7 @@ def unscripted(app: AppTest) -> str:
 def test_a_quotation_on_the_wrong_side_is_moved_and_put_back(page: Callable[..., AppTest], settings: Settings) -> None:
     page()
     store_answer(settings, toll_answer(), "7" * 12)
-    app, changed = page(run="7" * 12), "A reader moved 1 quotation."
+    app, changed = page(run="7" * 12), f"{MOVED} from Yes to No."
     before, carts = unscripted(app), "A toll would keep heavy carts on the highway."
     app.button(key="move-p2-p1-1").click().run()
     assert not app.exception
@@ -231,7 +236,8 @@ def test_a_quotation_on_the_wrong_side_is_moved_and_put_back(page: Callable[...,
     again.button(key="move-p2-p1-1").click().run()
     again.button(key="undo-to-off").click().run()
     claims = re.findall(r'<p class="sm-claim.*?</p>', html(again), re.DOTALL)
-    assert (carts in str(claims), changed in html(again)) == (False, True)
+    off = f"{MOVED} from Yes to ‘Not on this question’."
+    assert (carts in str(claims), off in html(again)) == (False, True)
     assert unscripted(click(click(again, "Undo"), UNDO_LAST)) == before
 
 
@@ -244,7 +250,8 @@ def test_each_moved_quotation_is_put_back_where_it_stands(page: Callable[..., Ap
     for words, to in ((first, "p2"), (second, "p1")):
         with closing(Database(settings.database)) as database:
             Corrections(database).add("7" * 12, to, text=words)
-    assert "A reader moved 2 quotations." in html(app.run())
+    to_yes = "‘Pupils have no other way to school.’ from No to Yes"
+    assert f"{MOVED.replace('1 quotation', '2 quotations')} from Yes to No; {to_yes}." in html(app.run())
     backs = [b for b in app.button if str(b.key).startswith("move-back-")]
     assert [str(b.key)[:12] for b in backs] == ["move-back-p1", "move-back-p2"]
     backs[1].click().run()
@@ -298,7 +305,7 @@ def test_the_way_back_is_shown_though_the_page_is_asked_for_again_meanwhile(
 ) -> None:
     page()
     store_answer(settings, toll_answer(), "7" * 12)
-    app, changed = page(run="7" * 12), "A reader moved 1 quotation."
+    app, changed = page(run="7" * 12), f"{MOVED} from Yes to No."
     monkeypatch.setattr(Corrections, "add", asked_again_after(Corrections.add))
     app.button(key="move-p2-p1-1").click().run()
     assert (labels(app).count("Undo"), changed in html(app)) == (1, True)
@@ -367,6 +374,7 @@ def test_the_debate_sheet_has_three_quotations_a_side_and_what_is_not_known(
     assert sorted(heads, key=shown.index) == heads
     assert shown[shown.index(heads[1]) : shown.index(heads[2])].count("sm-apart") == 3
     assert "“A toll would keep heavy carts on the highway.” Ford Gazette, news, 20 March 2025</p>" in shown
+    assert '“Nobody has counted the carts.”</p><p class="sm-small">Reader 13, news, 13 March 2025</p>' in shown
     assert "No clear side in " in shown
     assert len(app.get("download_button")) == 2
     assert f"<h1>{toll_answer().question}</h1>" in html(click(app, "Back to the answer"))
@@ -708,6 +716,25 @@ def test_a_double_click_is_one_question(page: Callable[..., AppTest], settings: 
     finally:
         service.close()
     assert len(runs) == 2
+
+
+def test_a_look_waits_for_the_end_of_a_run_of_this_process_and_is_repeated(
+    page: Callable[..., AppTest], settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page()
+    with closing(PageService(settings)) as service:
+        run = service.start(QUESTION)
+        again: list[tuple[str, str]] = []
+        monkeypatch.setattr(st, "rerun", lambda scope="app": again.append((scope, service.rows.get(run).status)))
+        monkeypatch.setattr(progress_view, "_EVERY", 30.0)
+        look = partial(progress_view._watch, service, service.rows.get(run), on_end=lambda: None, waits=False)
+        look()  # with the whole page, which does not wait
+        assert again == []
+        assert not service.await_end(run, 0)
+        monkeypatch.setattr(progress_view, "_is_alone", lambda: True)
+        look()
+        assert again == [("fragment", "done")]
+        assert not service.await_end(run, 30)
 
 
 def test_what_was_answered_within_a_moment_is_asked_anew(page: Callable[..., AppTest]) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from agent.answer.wording import same_question
 from agent.runs.executor import RunFailure
@@ -53,42 +54,50 @@ def show(service: PageService, run: RunRow, on_end: Callable[[], None]) -> None:
         edit(service, run.id)
         return
     waits = service.ahead(run.id) >= AT_ONCE
-    st.fragment(_watch, run_every=_SELDOM if waits else _EVERY)(service, run.id, on_end, waits)
+    st.fragment(_watch, run_every=_SELDOM if waits else _EVERY)(service, run, on_end, waits)
+    # Not in the fragment, which sees a click only when it has waited.
+    if run.state == "running" and run.person == service.person and st.button(tr("Stop"), key="stop"):
+        service.cancel(run.id)
+        st.rerun()  # the history, too, says that it stopped
 
 
-def _watch(service: PageService, run_id: str, on_end: Callable[[], None], waits: bool) -> None:
+def _watch(service: PageService, shown: RunRow, on_end: Callable[[], None], waits: bool) -> None:
+    """Shows how far the run is, then waits for its end until the next check. shown: the run when the page was drawn."""
     with permissions.told():
         try:
-            run = service.rows.get(run_id)
+            run = service.rows.get(shown.id)
         except UnknownRunError:  # the run was deleted meanwhile
             on_end()
             return
         if run.answer is not None or run.status == "waiting":
             on_end()
-        progress = progress_of(service.rows.events(run_id, 0))
-        if waits and service.ahead(run_id) < AT_ONCE:  # the run's turn has come, so the page checks more often
+        progress = progress_of(service.rows.events(run.id, 0))
+        # Stop appears or goes, or the run's turn has come, so the page checks more often.
+        if run.state != shown.state or (waits and service.ahead(run.id) < AT_ONCE):
             st.rerun()
         if progress.queued:
-            ahead = count(service.ahead(run_id), "question")
+            ahead = count(service.ahead(run.id), "question")
             html.line(tr("Waiting for its turn, with {questions} before it.", questions=ahead))
         st.html(stages(progress, run.question) + sides(progress))
-        _control(service, run)
+        if run.state != "running":
+            _control(service, run)
+        elif not waits and _is_alone() and service.await_end(run.id, _EVERY):
+            st.rerun(scope="fragment")
+
+
+def _is_alone() -> bool:
+    """Whether only the fragment is drawn, so that nothing waits with it."""
+    here = get_script_run_ctx()
+    return bool(here and here.fragment_ids_this_run)
 
 
 def _control(service: PageService, run: RunRow) -> None:
-    """Shows Stop for a running run. For an ended run it shows the reason and Continue. Only the owner of the run sees
-    the buttons."""
-    own = run.person == service.person
-    if run.status == "running" and not run.abandoned:
-        if own and st.button(tr("Stop"), key="stop"):
-            service.cancel(run.id)
-            st.rerun()  # the history, too, says that it stopped
-        return
+    """Shows why a run ended without an answer, and Continue to its owner."""
     failed = [e.data for e in service.rows.events(run.id, 0) if e.kind == "failed" and run.status == "failed"]
     failure = permissions.cause(RunFailure(**failed[-1]).cause()) if failed else ""
     stopped = tr("This question was stopped before it had an answer.")
     html.warning(tr(INTERRUPTED) if run.abandoned else failure or stopped)
-    if own and st.button(tr("Continue"), key="resume"):
+    if run.person == service.person and st.button(tr("Continue"), key="resume"):
         service.resume(run.id)
 
 

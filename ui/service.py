@@ -136,6 +136,10 @@ class PageService:
         """Returns how many questions come before a waiting run."""
         return self._wait(self._runs.ahead(run_id))
 
+    def await_end(self, run_id: str, seconds: float) -> bool:
+        """Waits for a run of this process. Returns whether it ended in time; at once False for any other run."""
+        return self._wait(self._runs.ended(run_id, seconds))
+
     def cancel(self, run_id: str) -> None:
         """Stops a run. Raises InputError for another person's run."""
         self._check_own(run_id)

@@ -11,7 +11,14 @@ from typing import Any
 
 from agent.answer import model
 from agent.answer.model import Answer, AnswerClaim, AnswerPerspective, Citation, CoverageLine
-from agent.answer.retrieved import answer_documents, cited_passages, coverage_in, found_passages, group_same_texts
+from agent.answer.retrieved import (
+    answer_documents,
+    cited_passages,
+    coverage_in,
+    found_passages,
+    gap_claims,
+    group_same_texts,
+)
 from agent.answer.summary import notes_of, query_notes, repeat_notes, replaced_source_notes, summarise
 from agent.evidence.coverage import originals_of
 from agent.options import RunOptions, stage_deadline
@@ -144,6 +151,7 @@ def assemble(
     sides, also, crux = _numbered(state, claims, numbering)
     outcome, intervals = _outcome(state, sides, also), state.get("intervals", {}).items()
     documents = answer_documents(state, passages, [*numbering.citations.values()], same, by_verdicts=by_verdicts)
+    gaps = [_claim(c, numbering) for c in (gap_claims(state, passages, same) if claims else [])]
     return Answer(
         run_id=run_id,
         **_question_fields(state),
@@ -152,6 +160,7 @@ def assemble(
         crux=crux[0] if crux and outcome == "answered" else None,
         perspectives=sides,
         also=also,
+        gaps=gaps,
         citations=list(numbering.citations.values()),
         documents=documents,
         kinds=sorted({*state.get("kinds", [])}, key=EVIDENCE_KINDS.index),

@@ -14,19 +14,19 @@ from typing import NamedTuple
 
 from sqlalchemy import Select, delete, func, insert, select
 
-from agent.answer import model
+from agent.answer import model, wording
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective, Citation, CoverageLine
 from agent.answer.summary import balance_notes, summary_of
-from agent.answer.wording import CRUX_LABEL
 from agent.limits import ENOUGH_PASSAGES, ENOUGH_SOURCES
 from tools.errors import InputError
 from tools.language.lexicon import count
 from tools.store.database import Database
 from tools.store.schema import corrections, runs
-from tools.translation import in_its_language, tr
+from tools.translation import in_its_language, in_marks, tr
 
 ALSO, OFF_QUESTION = "also", "off"
 """Targets other than sides. `ALSO`: the claim has no side. `OFF_QUESTION`: the claim leaves the answer."""
+_NAMED = 3  # moves that the note names
 
 
 class ClaimPlace(NamedTuple):
@@ -163,27 +163,45 @@ def apply_corrections(answer: Answer, moves: Mapping[str, str]) -> Answer:
     lost = {passage for m in moved for passage in _passages(answer, m.claim)}
     crux = answer.crux if answer.crux and lost.isdisjoint(_passages(answer, answer.crux)) else None
     known = {n for claim in (*cased, *also, *([crux] if crux else [])) for n in claim.citations}
+    off = {m.claim.text for m in moved if m.to.side == OFF_QUESTION}
+    gaps = [gap for gap in answer.gaps if (cased or also) and gap.text not in off]
+    cited = known.union(*(gap.citations for gap in gaps))
     lines = [overlay.line(next(s for s in answer.coverage if s.perspective == side.id), side) for side in sides]
     sides = [s.model_copy(update={"status": line.status}) for s, line in zip(sides, lines, strict=True)]
-    quotations = count(len({m.claim.text for m in moved}), "quotation")
     crux = crux if cased else None
-    message = tr("A reader moved {quotations}.", quotations=quotations)
+    message = _moves_in_words(answer, moved)
     if answer.crux and not crux:
-        gone = tr("‘{label}’ is left out, because it rested on a moved quotation.", label=tr(CRUX_LABEL))
+        gone = tr("‘{label}’ is left out, because it rested on a moved quotation.", label=tr(wording.CRUX_LABEL))
         message = f"{message} {gone}"
     notes = [model.Note(kind="corrected", text=message), *(n for n in answer.notes if n.kind != "balance")]
     update = {
         "outcome": "answered" if cased else "no_sides" if also else "nothing_found",
         "perspectives": sides,
         "also": also,
+        "gaps": gaps,
         "crux": crux,
-        "citations": [overlay.citation(c, [*cased, *also]) for c in answer.citations if c.number in known],
+        "citations": [overlay.citation(c, [*cased, *also, *gaps]) for c in answer.citations if c.number in cited],
         "documents": model.sort_documents(overlay.document(d, sides, known) for d in answer.documents),
         "coverage": lines,
         "notes": [*notes, *balance_notes(sides)],
     }
     changed = answer.model_copy(update=update)
     return changed.model_copy(update={"summary": summary_of(changed)}) if answer.documents else changed
+
+
+def _moves_in_words(answer: Answer, moved: Sequence[MovedClaim]) -> str:
+    """Returns 'A reader moved 4 quotations: “The hall must …” from Yes to No; … and 1 more.' A claim that stands in two
+    places is named once."""
+    names = {side.id: wording.side_in_text(answer, side) for side in answer.perspectives}
+    names |= {ALSO: tr("‘Also on this question’"), OFF_QUESTION: tr("‘Not on this question’")}
+    once, parts = list({m.claim.text: m for m in moved}.values()), list[str]()
+    for claim, (left, against), to in once[:_NAMED]:
+        words = in_marks(wording.shortened(claim.text, 60), "“{}”" if claim.quoted else "‘{}’")
+        place = tr("against {side}", side=names[left]) if against else names[left]
+        parts.append(tr("{words} from {place} to {other}", words=words, place=place, other=names[to.side]))
+    more = tr(" and {number} more", number=len(once) - _NAMED) if len(once) > _NAMED else ""
+    quotations, moves = count(len(once), "quotation"), f"{'; '.join(parts)}{more}"
+    return tr("A reader moved {quotations}: {moves}.", quotations=quotations, moves=moves)
 
 
 @dataclass(frozen=True, slots=True)

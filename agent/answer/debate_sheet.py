@@ -11,15 +11,17 @@ from agent.answer.document_list import NO_CLEAR_SIDE, document_title, stance_lab
 from agent.answer.files import to_docx, to_markdown
 from agent.answer.model import Answer, AnswerClaim, AnswerDocument, AnswerPerspective
 from agent.answer.outline import OutlineBlock, claim_block, lead_blocks, side_blocks
-from agent.answer.summary import documents_and_rows, was_read
+from agent.answer.summary import by_file, was_read
 from agent.answer.wording import claims_below_heading, quoted_heading
 from tools.errors import as_sentence
+from tools.language.lexicon import count
 from tools.translation import in_its_language, in_marks, labelled, mark, tr
 
 SHEET_LABEL = mark("Three arguments for each side")
 SHEET_ENDINGS = (".md", ".docx")
 _MOST = 3  # arguments for a side
 _NUMBER = re.compile(r"^\[\d+\] ")
+_LONGEST_QUOTE = 120  # characters of a source's words below a written claim: two sides fit on one printed page
 _NAMED = 3  # documents that a gap names
 
 
@@ -84,7 +86,10 @@ def _argument(answer: Answer, claim: AnswerClaim, shown: Sequence[AnswerClaim]) 
     sources = {c.number: c for c in answer.citations}
     quotes = [quotes_behind(claim, sources[n]) if n in sources else [] for n in claim.citations]
     texts = zip(quotes, said.said_by, strict=False)
-    lines = [f"{wording.in_quotes(q[0])} {line}" if len(q) == 1 else line for q, line in texts]
+    lines = [
+        f"{wording.in_quotes(wording.shortened(q[0], _LONGEST_QUOTE))} {line}" if len(q) == 1 else line
+        for q, line in texts
+    ]
     return replace(said, said_by=lines)
 
 
@@ -94,18 +99,20 @@ def _unnumbered(block: OutlineBlock) -> OutlineBlock:
 
 
 def unknown_blocks(answer: Answer) -> list[OutlineBlock]:
-    """Returns a sentence for each gap: sides with at most one source, unread or unclear documents, and failures."""
+    """Returns the gaps that documents name, then a sentence for each gap of the answer: sides with at most one source,
+    unread or unclear documents, and failures."""
+    told = [_unnumbered(claim_block(answer, "unknown", claim)) for claim in answer.gaps]
     texts = [line for side in answer.perspectives for line in _gaps(answer, side)]
-    unclear = [d for d in answer.documents if was_read(d) and stance_label(answer, d) == tr(NO_CLEAR_SIDE)]
-    unread = [d for d in answer.documents if not was_read(d)]
+    files, none = by_file(answer.documents), tr(NO_CLEAR_SIDE)
+    labels = [{stance_label(answer, d) for d in rows if was_read(d)} for rows in files]
+    unclear = [rows for rows, said in zip(files, labels, strict=True) if none in said and said <= {none, ""}]
+    unread = [rows for rows in files if not any(map(was_read, rows))]
     texts += [tr("No clear side in {documents}.", documents=_named_documents(unclear))] if unclear else []
     texts += [tr("Found but not read: {documents}.", documents=_named_documents(unread))] if unread else []
     texts += [as_sentence(note.text) for note in answer.notes if note.kind == "not_found"]
     texts += filter(None, [wording.problem_line(answer.notes)])
-    return [
-        *(OutlineBlock("head", "", label=tr("What is not known")) for _ in texts[:1]),
-        *(OutlineBlock("unknown", t) for t in texts),
-    ]
+    blocks = [*told, *(OutlineBlock("unknown", t) for t in texts)]
+    return [*(OutlineBlock("head", "", label=tr("What is not known")) for _ in blocks[:1]), *blocks]
 
 
 def _gaps(answer: Answer, side: AnswerPerspective) -> list[str]:
@@ -120,8 +127,10 @@ def _gaps(answer: Answer, side: AnswerPerspective) -> list[str]:
     return [lack, *([as_sentence(tried)] if tried else [])]
 
 
-def _named_documents(documents: Sequence[AnswerDocument]) -> str:
-    """Returns '6 documents and 8 rows of a table: ‘Letter’, ‘survey.csv, row 3’, ‘Minutes’ and 11 more'."""
-    titles = [in_marks(wording.shortened(document_title(d, d.id), 60), "‘{}’") for d in documents[:_NAMED]]
-    more = tr(" and {number} more", number=len(documents) - _NAMED) if len(documents) > _NAMED else ""
-    return labelled(documents_and_rows(documents), f"{', '.join(titles)}{more}")
+def _named_documents(files: Sequence[Sequence[AnswerDocument]]) -> str:
+    """Returns '14 documents: ‘Letter’, ‘survey.csv’, ‘Minutes’ and 11 more'."""
+    tables = [wording.file_and_name(rows[0], rows[0].id)[0] if len(rows) > 1 else "" for rows in files[:_NAMED]]
+    named = [table or document_title(rows[0], rows[0].id) for table, rows in zip(tables, files, strict=False)]
+    titles = [in_marks(wording.shortened(name, 60), "‘{}’") for name in named]
+    more = tr(" and {number} more", number=len(files) - _NAMED) if len(files) > _NAMED else ""
+    return labelled(count(len(files), "document"), f"{', '.join(titles)}{more}")

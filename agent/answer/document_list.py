@@ -5,12 +5,11 @@ from collections.abc import Callable, Sequence
 from agent.answer import wording
 from agent.answer.model import Answer, AnswerDocument, Citation
 from agent.answer.retrieved import JudgedPassage
-from agent.answer.summary import documents_and_rows, evidence_counts, was_read
+from agent.answer.summary import by_file, evidence_counts, was_read
 from tools.language.grounding import best_evidence
 from tools.language.lexicon import count
-from tools.language.question import ANSWERS
 from tools.passages import Passage
-from tools.translation import grouped, in_its_language, in_marks, mark, tr
+from tools.translation import grouped, in_its_language, mark, tr
 
 NO_CLEAR_SIDE = mark("no clear side")
 _WHY_NOT = {
@@ -21,13 +20,14 @@ _WHY_NOT = {
 
 
 def documents_headline(answer: Answer) -> str:
-    """Returns 'Read 6 documents and 8 rows of a table, quoted 6.', or 'Read 7 documents (of 9 found), quoted 6.'"""
-    read, quoted = list(filter(was_read, answer.documents)), sum(bool(d.quoted) for d in answer.documents)
-    every, values = grouped(len(answer.documents)), {"documents": documents_and_rows(read), "quoted": grouped(quoted)}
+    """Returns 'Read 7 documents, quoted 6.' or 'Read 7 documents (of 9 found), quoted 6.'"""
+    quoted = [d for d in answer.documents if d.quoted]
+    read, found = (len(by_file(d)) for d in (filter(was_read, answer.documents), answer.documents))
+    values = {"documents": count(read, "document"), "quoted": grouped(len(by_file(quoted)))}
     line = tr("Read {documents}, quoted {quoted}.", **values)
-    if len(read) != len(answer.documents):
-        line = tr("Read {documents} (of {found} found), quoted {quoted}.", found=every, **values)
-    rests = evidence_counts(d for d in answer.documents if d.quoted) if len(answer.kinds) > 1 else ""
+    if read != found:
+        line = tr("Read {documents} (of {found} found), quoted {quoted}.", found=grouped(found), **values)
+    rests = evidence_counts(quoted) if len(answer.kinds) > 1 else ""
     return tr("{line}: {counts}.", line=line.removesuffix("."), counts=rests) if rests else line
 
 
@@ -82,8 +82,7 @@ def stance_label(answer: Answer, document: AnswerDocument) -> str:
     named: dict[str, set[str]] = {}
     for argues, side in parts:
         if not (facing and side.stance != "other"):
-            name = wording.shortened(wording.side_name(answer, side))
-            named.setdefault(name if name in map(tr, ANSWERS["polar"]) else in_marks(name, "‘{}’"), set()).add(argues)
+            named.setdefault(wording.side_in_text(answer, side), set()).add(argues)
     words = [
         *(tr("for {side}", side=n) if facing else n for n, argued in named.items() if argued == {"for"}),
         *(tr("for and against {side}", side=n) for n, argued in named.items() if len(argued) == 2),

@@ -276,8 +276,10 @@ class Answer(AnswerModel):
     `focus` is the topic that a follow-up asks about, such as "the cost". `against` is the claim or side that a
     follow-up wants to see opposed. `crux` names the point on which the dispute depends. A model writes the crux with
     citations of at least two sides; the crux is verified like a claim. `also` holds the sources' sentences on the
-    question whose side is not known, the best fit to the question first. `kinds` are the kinds of sources that were
-    searched; the JSON omits the field if the internet was not searched.
+    question whose side is not known, the best fit to the question first. `gaps` holds sentences in which the sources
+    name a gap in the evidence, for the debate sheet. Such a sentence alone does not make its document count as quoted.
+    The JSON omits `gaps` if empty. `kinds` are the kinds of sources that were searched; the JSON omits the field if the
+    internet was not searched.
 
     `language` (ISO 639-1) is the question's language if a chat model answered in it; empty for English. `english` is
     then the question in English. `translations` maps quotations to a model's translations into this language, which
@@ -295,6 +297,7 @@ class Answer(AnswerModel):
     crux: AnswerClaim | None = None
     perspectives: list[AnswerPerspective]
     also: list[AnswerClaim] = Field(default_factory=list)
+    gaps: list[AnswerClaim] = Field(default_factory=list, exclude_if=lambda claims: not claims)
     citations: list[Citation]
     documents: list[AnswerDocument] = Field(default_factory=list)
     kinds: list[EvidenceKind] = Field(default_factory=list, exclude_if=lambda kinds: not kinds)

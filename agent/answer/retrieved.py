@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from agent.answer import model
 from agent.answer.model import AnswerDocument
 from agent.evidence.coverage import originals_of, paraphrase_groups
+from agent.limits import MOST_GAPS
 from agent.providers.inference import Models
-from agent.state import Coverage, CoverageStatus, Perspective, RunState, Stance, in_case
+from agent.state import Claim, Coverage, CoverageStatus, Perspective, RunState, Stance, in_case
+from tools.language.grounding import has_prompt_injection, verbatim
+from tools.language.quotable import gaps_in
 from tools.limits import CLEAR
 from tools.passages import Passage, interleave
 
@@ -187,6 +190,30 @@ def answer_documents(
         known = model.shared_fields(first, AnswerDocument) | {"id": first.document_id, "stances": stated}
         found.append(AnswerDocument.model_validate(known | {"quoted": cited, "not_quoted": "" if cited else unquoted}))
     return model.sort_documents(found)
+
+
+def gap_claims(state: RunState, passages: Mapping[int, Passage], same: Mapping[int, int]) -> list[Claim]:
+    """Returns up to MOST_GAPS sentences of judged passages on the question that name a gap in the evidence. Sentences
+    that are clear alone come first, then those of passages with a clear side; a document's second sentence comes last.
+    same: as in `answer_documents`."""
+    asked = {i for i in judged_passages(state) if i in passages and same.get(i, i) == i}
+    surest = {i: max(scores.get(i, 0.0) for scores in state["support"].values()) for i in asked}
+    found = [part for i in sorted(asked - {*state.get("off_question", [])}) for part in gaps_in(passages[i])]
+    held = [p for p in found if verbatim(p.text, p.passage.text) and not has_prompt_injection(p.text)]
+    held.sort(key=lambda part: (not part.clear, -surest[part.passage.id]))
+    first = {part.passage.document: part for part in reversed(held)}
+    chosen = sorted(held, key=lambda part: part is not first[part.passage.document])[:MOST_GAPS]
+    return [
+        Claim(
+            perspective="",
+            text=p.text,
+            shown=p.shown if p.shown != p.text else "",
+            passages=[p.passage.id],
+            support=0.0,
+            role="also",
+        )
+        for p in chosen
+    ]
 
 
 def _verdicts(state: RunState, least: float | None = None) -> set[tuple[int, _Stance]]:

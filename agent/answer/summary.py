@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import shorten
 from typing import cast
 
-from agent.answer.model import Answer, AnswerDocument, AnswerPerspective, Note, Outcome, SourceFacts
+from agent.answer.model import Answer, AnswerDocument, AnswerPerspective, DocumentStance, Note, Outcome
 from agent.limits import FEW_UNJUDGED, UNBALANCED
 from agent.state import ANSWER_WORDS, RunState
 from tools.budget import NOT_ALL_JUDGED
@@ -16,7 +16,7 @@ from tools.language.question import ANSWERS, asks_yes_or_no
 from tools.passages import EvidenceKind, Passage
 from tools.translation import answer_language, grouped, in_its_language, in_marks, labelled, mark, tr, trn
 
-_ROW = re.compile(r"(.+), row [^/]+")  # id of a table's row
+_PART = re.compile(r"(.+?\.[A-Za-z]\w*), .+")  # id of a table's row or of a mail in a file
 _SENTENCE_END = re.compile(r"(?<=[?!])\s+|(?<=\w{3}\.)\s+")  # not after 'St.'
 _NAMED = 4  # the most answers that the summary names
 _NOT_DONE = ("failed", "degraded", "late")
@@ -87,9 +87,9 @@ EVIDENCE_NAMES: dict[EvidenceKind, tuple[str, str]] = {
 """Messages for one document of a kind, and for several."""
 
 
-def evidence_counts(sources: Iterable[SourceFacts]) -> str:
-    """Returns '3 studies, 4 news articles and 2 forum posts'; empty without sources."""
-    found = Counter(source.evidence_kind for source in sources)
+def evidence_counts(documents: Iterable[AnswerDocument]) -> str:
+    """Returns '3 studies, 4 news articles and 2 forum posts'; empty without documents."""
+    found = Counter(rows[0].evidence_kind for rows in by_file(documents))
     numbers = [(names, found[kind]) for kind, names in EVIDENCE_NAMES.items() if found[kind]]
     parts = [f"{grouped(number)} {trn(*names, number)}" for names, number in numbers]
     return tr(" and ").join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
@@ -97,9 +97,9 @@ def evidence_counts(sources: Iterable[SourceFacts]) -> str:
 
 def _where(documents: Sequence[AnswerDocument]) -> str:
     """Returns ' in the 14 documents that were read'."""
-    read = list(filter(was_read, documents))
+    read = by_file(filter(was_read, documents))
     was_or_were = tr(" in the {documents} that was read"), tr(" in the {documents} that were read")
-    return was_or_were[len(read) > 1].format(documents=documents_and_rows(read)) if read else ""
+    return was_or_were[len(read) > 1].format(documents=count(len(read), "document")) if read else ""
 
 
 def _what_was_not_done(state: RunState) -> str:
@@ -112,13 +112,14 @@ def _what_was_not_done(state: RunState) -> str:
 def _stance_counts(state: RunState, documents: Sequence[AnswerDocument]) -> str:
     """Returns 'Of 14 documents on this, 5 argue yes and 4 no; for 5 Steelman could not tell.'
 
-    Copies count once. In a follow-up with a focus, only quoted documents count.
+    Copies count once. A file whose rows argue for both sides counts as 'both ways'. In a follow-up with a focus, only
+    quoted documents count.
     """
     left_out = ("repeats", "off_question", "unread", *(["no_claim"] if state["framing"]["focus"] else []))
-    on_question = [d for d in documents if d.not_quoted not in left_out]
+    on_question = by_file(d for d in documents if d.not_quoted not in left_out)
     where = tr("quoted here") if state["framing"]["focus"] else tr("on this")
-    argued = Counter(_stance_class(d, state) for d in on_question if d.stances)
-    untold, whole = len(on_question) - argued.total(), documents_and_rows(on_question)
+    argued = Counter(_stance_class(s, state) for rows in on_question if (s := [s for d in rows for s in d.stances]))
+    untold, whole = len(on_question) - argued.total(), count(len(on_question), "document")
     if not argued:
         one = tr("{documents} is {here}; Steelman could not tell which side it takes{undone}.")
         several = tr("{documents} are {here}; Steelman could not tell which side any of them takes{undone}.")
@@ -136,21 +137,20 @@ def was_read(document: AnswerDocument) -> bool:
     return document.not_quoted != "unread"
 
 
-def documents_and_rows(documents: Sequence[AnswerDocument]) -> str:
-    """Returns '6 documents and 8 rows of a table', because a reader regards a table as one file."""
-    tables = [d.file or (row[1] if (row := _ROW.fullmatch(d.id)) else "") for d in documents]
-    held = Counter((d.collection, table) for d, table in zip(documents, tables, strict=True) if table)
-    alone = len(documents) - held.total()
-    named = tr("a table") if len(held) == 1 else count(len(held), "table")
-    whole = [count(alone, "document")] if alone or not held else []
-    rows = tr("{rows} of {table}", rows=count(held.total(), "row"), table=named)
-    return tr(" and ").join([*whole, *([rows] if held else [])])
+def by_file(documents: Iterable[AnswerDocument]) -> list[list[AnswerDocument]]:
+    """Groups the parts of a file that have no title of their own, such as a survey's rows or a mail and the mails that
+    it quotes. Every count of documents counts these groups, because a reader regards such a file as one document."""
+    files: dict[tuple[str, ...], list[AnswerDocument]] = {}
+    for document in documents:
+        file = document.file or (part[1] if (part := _PART.fullmatch(document.id)) else document.id)
+        files.setdefault((document.collection, file, document.title, document.url), []).append(document)
+    return [*files.values()]
 
 
-def _stance_class(document: AnswerDocument, state: RunState) -> tuple[int, str]:
-    """Returns (position in the summary, class) of the document. Yes and no come before other sides."""
-    sides, supported = state["perspectives"], {s.perspective for s in document.stances if s.argues == "for"}
-    if supported & {s.perspective for s in document.stances if s.argues == "against"} and len(supported) == 1:
+def _stance_class(stances: Sequence[DocumentStance], state: RunState) -> tuple[int, str]:
+    """Returns (position in the summary, class) of a document's stances. Yes and no come before other sides."""
+    sides, supported = state["perspectives"], {s.perspective for s in stances if s.argues == "for"}
+    if supported & {s.perspective for s in stances if s.argues == "against"} and len(supported) == 1:
         return len(sides) + 1, tr("both for and against an answer")
     mine = [(place, p) for place, p in enumerate(sides) if p["id"] in supported]
     faced = len({p["stance"] for p in sides} - {"other"}) == 2
@@ -163,7 +163,7 @@ def _stance_class(document: AnswerDocument, state: RunState) -> tuple[int, str]:
         words = dict(zip(("supports", "opposes"), yes_no if polar else for_against, strict=True))
         if len(facing) == 1:
             return next((place, words[p["stance"]]) for place, p in enumerate(sides) if p["stance"] in facing)
-        return len(sides) + (not facing), tr("both") if facing else tr("for another way")
+        return len(sides) + (not facing), tr("both ways") if facing else tr("for another way")
     if len(mine) > 1:
         return len(sides), tr("for more than one answer")
     place, only = mine[0]

@@ -100,6 +100,12 @@ def side_name(answer: Answer, side: AnswerPerspective) -> str:
     return side.name if side.stance == "other" else side_label(answer, side)
 
 
+def side_in_text(answer: Answer, side: AnswerPerspective) -> str:
+    """Returns the side's short name for use in running text: Yes and No as they are, other names in marks."""
+    name = shortened(side_name(answer, side))
+    return name if name in map(tr, ANSWERS["polar"]) else in_marks(name, "‘{}’")
+
+
 @in_its_language
 def side_heading(answer: Answer, side: AnswerPerspective) -> str:
     """Returns the side's statement, preceded by the side's name if the statement lacks the name. Returns an empty text
@@ -219,7 +225,7 @@ def shown_sentence(sentence: AnswerClaim | model.ResponseSentence) -> str:
 
 def supporting_quotes(answer: Answer, citation: Citation) -> list[str]:
     """Returns the source's quotes that support written claims. Quoted claims are left out: the answer shows them."""
-    claims = [*answer.also, *(c for s in answer.perspectives for c in s.all_claims)]
+    claims = [*answer.also, *answer.gaps, *(c for s in answer.perspectives for c in s.all_claims)]
     quoted, written = {c.text for c in claims if c.quoted}, {q for c in claims for q in c.evidence}
     judged = any(q.support is not None for q in citation.quotations)  # the words of a moved claim have no support
     quotes = dict.fromkeys(q.quote for q in citation.quotations if judged or q.quote in written)

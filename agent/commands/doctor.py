@@ -30,7 +30,6 @@ from tools.net.pool import split_addresses
 from tools.store.database import Database
 from tools.store.store import Store
 from tools.translation import mark, tr
-from tools.web.plugins import installed_sources
 
 if TYPE_CHECKING:
     from tools.models.chat.model import ChatModel
@@ -143,7 +142,7 @@ def _parts(checks: "_Checks") -> Iterator[tuple[str, Callable[[], str] | None, s
     for name in on:
         yield tr("source {name}", name=name), partial(checks.source, name), ""
     yield mark("checkpoints"), checks.checkpoints, ""
-    if names := ", ".join(name for name in installed_sources() if name not in on):
+    if names := ", ".join(name for name in from_settings.installed_sources() if name not in on):
         how = tr("STEELMAN_SOURCES ({names}), or SEMANTIC_SCHOLAR_API_KEY", names=names)
         yield mark("other sources"), None, how
     if not settings.chroma_url:

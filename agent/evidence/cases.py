@@ -19,8 +19,12 @@ from agent.evidence.coverage import distinct_texts, originals_of, paraphrase_gro
 from agent.evidence.sentences import score_sentences, speeches_of
 from agent.providers.inference import Models
 from agent.stage_interfaces import Brief, Providers, SentenceScores
-from agent.state import Claim, RunState, ScoredResponse, contrary_statements, quotes_of
+from agent.state import Claim, Perspective, RunState, ScoredResponse, contrary_statements, judge_form, quotes_of
+from tools.language.demands import demanded_answer
+from tools.language.quotable import quotable_parts, short_statements
+from tools.language.reported_speech import speaker_of
 from tools.limits import CLEAR
+from tools.models.judges.judge import AFFIRMING
 from tools.passages import Passage
 from tools.selection import group_theses, independent_first
 
@@ -120,6 +124,41 @@ async def quotations(models: Models, brief: Brief) -> list[Claim]:
         )
         for quote in quotes
     ]
+
+
+def demands(perspective: Perspective, text: str) -> bool:
+    """Whether a text demands the answer that the perspective gives to a yes-or-no question."""
+    word, _, question = perspective["statement"].partition(": ")
+    if judge_form(perspective) != "answer":
+        return False
+    return demanded_answer(text, question) == ("yes" if word in AFFIRMING else "no")
+
+
+def demanded_claims(briefs: Sequence[Brief], claims: Sequence[Claim]) -> list[Claim]:
+    """Returns a quotation for each person in a document who demands an answer. Each side gets up to its brief's limit,
+    with its `claims`, which are not repeated.
+
+    A judge of documents reads such sentences itself, so that the list is then empty."""
+    if any(brief.passage_scores_trusted for brief in briefs):
+        return []
+    passages, found = {p.id: p for brief in briefs for p in brief.passages}, list[Claim]()
+    for brief in briefs:
+        side = brief.perspective["id"]
+        mine = [claim for claim in claims if claim["perspective"] == side]
+        seen = {_person(passages[i], c["text"]) for c in mine for i in c["passages"] if i in passages}
+        for passage in sorted(passages.values(), key=lambda p: "#" in p.key):  # rows of a table last
+            for part in (*quotable_parts(passage), *short_statements(passage)):
+                fits = demands(brief.perspective, part.text) and _person(passage, part.text) not in seen
+                if fits and len(mine) < brief.limit:
+                    seen.add(_person(passage, part.text))
+                    claim = Claim(perspective=side, text=part.text, passages=[passage.id], support=1.0, role="case")
+                    mine.append(Claim(**claim, shown=part.shown))
+                    found.append(mine[-1])
+    return found
+
+
+def _person(passage: Passage, quote: str) -> tuple[tuple[str, str], str]:
+    return passage.document, speaker_of(passage, quote)
 
 
 def _pick(reading: SentenceScores, groups: Sequence[int | None], most: int) -> list[int]:

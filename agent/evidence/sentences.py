@@ -18,6 +18,7 @@ from agent.providers.inference import CachedJudge, Models
 from agent.stage_interfaces import Brief, SentenceScores
 from agent.state import Perspective, judge_form
 from tools.budget import current_log, share_of_time
+from tools.language.demands import demanded_answer
 from tools.language.question import takes_no_side, yes_or_no_answer
 from tools.language.quotable import QuotablePart, quotable_parts
 from tools.language.reported_speech import people_speak
@@ -251,7 +252,8 @@ def _contradicting(brief: Brief, units: Sequence[QuotablePart]) -> NDArray[np.bo
     if judge_form(brief.perspective) != "answer":
         return np.zeros(len(units), bool)
     word, _, question = brief.perspective["statement"].partition(": ")
-    return np.array([yes_or_no_answer(u.text, question) == ("no" if word in AFFIRMING else "yes") for u in units], bool)
+    said = [demanded_answer(u.text, question) or yes_or_no_answer(u.text, question) for u in units]
+    return np.array([answer == ("no" if word in AFFIRMING else "yes") for answer in said], bool)
 
 
 def _relevance(

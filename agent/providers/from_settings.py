@@ -1,5 +1,7 @@
 """Builds chat models, judge, encoder, indexes and web search from the settings, without a request."""
 
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from agent.providers.inference import Models
@@ -15,15 +17,27 @@ from tools.models.judges.judge import Judge
 from tools.models.judges.remote import ChatJudge, ScoreJudge, read_judge_prompt
 from tools.models.servers import price_of
 from tools.net.http import is_local
+from tools.passages import EVIDENCE_KINDS
 from tools.store.dense_server import DenseServer
 from tools.store.hybrid import HybridSearch
 from tools.store.store import Store
 from tools.web.domains import DomainLists
 from tools.web.fetch import PageFetcher
-from tools.web.plugins import KEYED, OWN, installed_sources, open_source
 from tools.web.source import Source
 
 STAGES = ("expand", "queries", "write")
+GROUP = "steelman.sources"
+OWN = {
+    "openalex": "tools.web.studies:OpenAlex",
+    "europepmc": "tools.web.studies:EuropePmc",
+    "semanticscholar": "tools.web.studies:SemanticScholar",
+    "gdelt": "tools.web.news:Gdelt",
+    "hackernews": "tools.web.discussion:HackerNews",
+    "stackexchange": "tools.web.discussion:StackExchange",
+    "wikipedia": "tools.web.encyclopedia:Wikipedia",
+}
+KEYED = ("semanticscholar",)
+"""Sources that a key turns on."""
 _VARIABLES = ", ".join(f"STEELMAN_MODEL_{stage.upper()}" for stage in STAGES)
 
 
@@ -279,3 +293,27 @@ def build_web(settings: Settings, store: Store, models: Models) -> WebSearch:
         cache=TextCache(settings.cache_dir / "web.db"),
         required=settings.web != "auto" and settings.web != "off",
     )
+
+
+def installed_sources() -> dict[str, EntryPoint]:
+    """The sources by name, Steelman's own first. A package cannot replace one of these.
+
+    https://packaging.python.org/en/latest/specifications/entry-points/ describes entry points."""
+    own = {name: EntryPoint(name, value, GROUP) for name, value in OWN.items()}
+    return own | {point.name: point for point in entry_points(group=GROUP) if point.name not in own}
+
+
+def open_source(point: EntryPoint, own: Mapping[str, str]) -> Source:
+    """The source of an entry point. own: arguments of Steelman's own sources; others take none.
+
+    Raises SettingsError for a source that cannot be used, whatever its package raises.
+    """
+    try:
+        made = point.load()(**own if point.name in OWN else {})
+    except (Exception, SystemExit) as exc:
+        raise SettingsError(f"The source '{point.name}' cannot be used ({type(exc).__name__}: {exc}).") from exc
+    if not isinstance(made, Source) or made.kind not in EVIDENCE_KINDS[:-1]:
+        wrong = "it is no tools.web.source.Source" if not isinstance(made, Source) else f"its kind is {made.kind!r}"
+        raise SettingsError(f"The source '{point.name}' cannot be used ({wrong}).")
+    made.name = point.name
+    return made

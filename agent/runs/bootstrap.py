@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from agent.answer.followups import initial_state
 from agent.answer.model import Answer
+from agent.evidence.coverage import search_store
 from agent.options import REMOTE_PATIENCE, Depth, RunOptions, check_answerable, check_question
 from agent.providers.from_settings import build_encoder, build_search
 from agent.runs.store import RunRow
 from agent.samples import calibration_pairs, index_samples
 from agent.settings import Settings, load_settings
 from agent.stage_interfaces import Providers
-from agent.state import RunState
+from agent.state import FramingState, RunState
 from tools.documents.sandbox import ReaderLimits
 from tools.errors import SteelmanError
+from tools.language.lexicon import respelled
 from tools.models.cache import VectorCache
 from tools.models.judges.judge import Judge
 from tools.store.database import Database
@@ -165,14 +167,29 @@ def default_options(
 
 
 async def first_state(
-    question: str, earlier: Sequence[str], answers: Sequence[Answer], providers: Providers
+    question: str, earlier: Sequence[str], answers: Sequence[Answer], providers: Providers, options: RunOptions
 ) -> RunState:
     """Returns the first state, with the framing unless a chat model frames the question. Raises QuestionError."""
     state = initial_state(question, earlier, answers)
     if providers.english_only and "framing" not in state:
-        state["framing"] = await providers.frame(question, state["earlier"])
+        framing = await providers.frame(question, state["earlier"])
+        if framing["form"] == "none" and len(question.split()) in _SHORT and options.own_collections:
+            framing = await _respelled_framing(question, state["earlier"], providers, options) or framing
+        state["framing"] = framing
         check_answerable(state["framing"]["form"], question)
     return state
+
+
+_SHORT = range(2, 6)  # words of a question that a few slips hide; a longer one has enough other words
+
+
+async def _respelled_framing(
+    question: str, earlier: Sequence[str], providers: Providers, options: RunOptions
+) -> FramingState | None:
+    """Returns the framing of the question as the nearest documents spell it; None if they have no other spelling."""
+    _, passages = await search_store(providers, question, options, "")
+    spelled = respelled(question, " ".join(passage.text for passage in passages.values()))
+    return await providers.frame(spelled, earlier) if spelled != question else None
 
 
 async def prepare_run(
@@ -195,9 +212,8 @@ async def prepare_run(
     question = await in_thread(partial(check_question, question, known))
     if not options.web:
         providers.check_offline()
-    state = await first_state(question, earlier, await in_thread(answers), providers)
     providers.check_sources(options)
     for collection in options.own_collections:
         _, made_by = await in_thread(providers.store.of(person).collection, collection)
         check_encoder(collection, made_by, providers.search.encoder.name)
-    return state
+    return await first_state(question, earlier, await in_thread(answers), providers, options)

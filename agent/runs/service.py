@@ -179,6 +179,11 @@ class Runs:
             return tasks.index(run_id) if run_id in tasks else 0
         return await self.in_thread(self.run_store.waiting, (await self.run(run_id)).created_at)
 
+    async def ended(self, run_id: str, seconds: float) -> bool:
+        """Waits for a run of this process. Returns whether it ended in time; at once False for any other run."""
+        task = self.executor.tasks.get(run_id)
+        return task is not None and bool((await asyncio.wait([task], timeout=seconds))[0])
+
     @property
     def at_work(self) -> frozenset[str]:
         """The runs of this process, including waiting runs and excluding runs that are stopping."""
@@ -318,8 +323,9 @@ class Runs:
             by = started.get("by") or run.created_at
             thread = started.get("follows") or run.thread
             answers = await self.in_thread(RunStore(self.database, run.person).thread_answers, thread, by)
-            earlier = RunOptions.from_dict(run.options).earlier
-            return await first_state(run.question, earlier, answers, self.providers), graph_config(run.id)
+            options = RunOptions.from_dict(run.options)
+            first = await first_state(run.question, options.earlier, answers, self.providers, options)
+            return first, graph_config(run.id)
         if not state.next and any(task.error for task in state.tasks):
             # The stage was interrupted after its results, before its successor was stored. LangGraph calls it done
             # without a successor; its own checkpoint, by name, repeats it.

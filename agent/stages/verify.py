@@ -18,7 +18,7 @@ import numpy as np
 from langgraph.runtime import Runtime
 
 from agent import limits
-from agent.evidence.cases import deduplicated
+from agent.evidence.cases import deduplicated, demands
 from agent.evidence.coverage import coverage_of, paraphrase_groups
 from agent.evidence.sentences import closer_stances, stances_to, supports_perspective, with_denial
 from agent.options import RunOptions, run_options
@@ -334,10 +334,11 @@ class ClaimVerifier:
 
         async def of(perspective: Perspective) -> None:
             mine = [c for c in claims if c["perspective"] == perspective["id"]]
+            outright = [demands(perspective, c["text"]) for c in mine]
             read, opposed = with_denial(perspective, contrary[perspective["id"]])
             shown = [(c["text"], decontextualised(c), passages[c["passages"][0]]) for c in mine]
             serving = supports_perspective(await closer_stances(self._reader, read, opposed, shown))
-            found.extend(c for c, yes in zip(mine, serving, strict=True) if yes)
+            found.extend(c for c, *yes in zip(mine, serving, outright, strict=True) if any(yes))
 
         await asyncio.gather(*map(of, self.state.get("perspectives", [])))
         return found

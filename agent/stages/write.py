@@ -21,7 +21,13 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from agent import limits
-from agent.evidence.cases import briefs_of, deduplicated, document_responses, under_one_perspective
+from agent.evidence.cases import (
+    briefs_of,
+    deduplicated,
+    demanded_claims,
+    document_responses,
+    under_one_perspective,
+)
 from agent.evidence.coverage import arguing_passages, sentence_evidence
 from agent.evidence.sentences import best_of_passage, part_vectors, score_sentences
 from agent.options import RunOptions, run_options
@@ -79,14 +85,14 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
         if reading and providers.quote:
             quotations += await providers.quote(brief)
         elif reading:
-            late = int(np.isnan(reading.confidence[reading.on_topic]).sum())
-            if late:
+            if late := int(np.isnan(reading.confidence[reading.on_topic]).sum()):
                 note(tr(_NOT_READ, number=late, side=name))
             if not brief.passage_scores_trusted and (reading.case.any() or not late):
                 read[brief.perspective["id"]] = sentence_evidence(reading)
         if reading and not brief.passage_scores_trusted:
             stances[brief.perspective["id"]] = arguing_passages(reading, brief.judge)
     drafts = deduplicated(claims)
+    drafts += demanded_claims(briefs, drafts) if providers.quote is None else []
     report(runtime, "written", claims=len(drafts))
     with suppress(DeadlineError):
         drafts += await in_time(_also(providers, state, briefs, [*drafts, *quotations]))

@@ -57,6 +57,7 @@ _ISSUED = re.compile(
 )
 _POSTED_ON = re.compile(rf"\W*(?i:posted|written|published) by (?P<who>{source('PERSON')}),? on (?=[\w, ]{{0,22}}\d)")
 _STARTED = re.compile(rf"\W*(?P<who>{source('PERSON')}) (?:has )?(?:started|created|launched) this petition\b")
+_SMALL_WORD = re.compile(r"(?<= )(?:Of|And|For|The|In|On|At)(?= )")
 _FIELDS = r"(?:publisher|published by|issued by|source|author|date)"
 _FIELD = re.compile(rf"(?i)\W*(?P<field>{_FIELDS}):\W*(?P<value>\S.*)")
 _NEXT_FIELD = re.compile(rf"(?i)[\s|·•;]+(?={_FIELDS}: )")
@@ -127,7 +128,10 @@ def read_byline(blocks: Sequence[Block]) -> dict[str, str]:
     date = date or study.get("date", "") or _later_date(blocks)
     named = (_publisher(blocks[:_TOP]), study.get("publisher", ""), issued.get("publisher", ""), _releasing(blocks))
     told = (*named, _owner(blocks))
-    return {"date": date or issued.get("date", ""), "author": author, "publisher": next(filter(None, told), "")}
+    publisher = next(filter(None, told), "")
+    if publisher.isupper() and " " in publisher:  # 'THE HILL WEEKLY' is no other source than 'The Hill Weekly'
+        publisher = _SMALL_WORD.sub(lambda word: word[0].lower(), ordinary_case(publisher))
+    return {"date": date or issued.get("date", ""), "author": author, "publisher": publisher}
 
 
 def _author_in_head(blocks: Sequence[Block]) -> str:
@@ -413,7 +417,8 @@ def _body_of_head(line: str, block: Block, blocks: Sequence[Block]) -> str:
         name = _OUTLET_END.split(line)[0]
         outlet = block is blocks[0] and is_organisation(name)
         first, *more = blocks[1].text.split(" | ") if len(blocks) > 1 else [""]
-        return name if outlet and (_ON_AIR.search(name) or is_masthead(first) or len(more) > 1) else ""
+        letterhead = len(blocks) > 1 and blocks[1].form == "heading"  # above the title
+        return name if outlet and (letterhead or _ON_AIR.search(name) or is_masthead(first) or len(more) > 1) else ""
     dated = "" in (head := head_parts(line))
     parts = head if dated else [part.strip(" *_.") for part in re.split(r"[|·•]|[,:]\s|\s[–—-]+\s", line)]
     parts = [part for part in parts if part and not any(p.match(part) for p in _NO_PUBLISHER)]

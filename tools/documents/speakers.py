@@ -144,7 +144,8 @@ def _tag_of_match(found: re.Match[str], shape: str, names: SpeakerNames) -> Spea
     label = next(filter(None, map(told.get, ("who", "nick", "by", "field", "numbered"))), found[0])
     who = label if pattern("NOBODY").fullmatch(label) else name_in_label(label)
     if shape == "chat":
-        return SpeakerTag((told["who"] or told["nick"]).strip(" ~@+"), said, shape)
+        who = re.sub(rf" {pattern('POSTED').pattern}$", "", told["who"] or told["nick"])  # '[12:04] una_roe wrote:'
+        return SpeakerTag(who.strip(" ~@+"), said, shape)
     if shape == "stamp" and not is_handle(who) and pattern("NUMBERED_POST").match(found[0]):
         who = _GUEST
     if (shape == "initials" and not _is_explained(who, names)) or (shape == "stamp" and not is_handle(who)):

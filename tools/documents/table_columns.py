@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from tools.dates import date_of_cell
 from tools.documents.document import COLUMN_FIELDS, GUESSED_COLUMNS, ColumnNames
 from tools.errors import SourceError, option
+from tools.language.demands import is_tick
 
 # Column names as `fold_name` returns them
 TEXT_NAMES = "text body content text_content full_text fulltext comment argument answer opinion tweet".split()
@@ -48,6 +49,7 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 _DOMAIN = re.compile(r"(?:https?://)?(?:[\w-]+\.)+[^\W\d_]{2,}/?")
 _DATUM = re.compile(r"[+-]?\d[\d.,]*%?|https?://\S+|(?:\S+\s+){7,}\S*[.!]\W?")  # a number, an address, a sentence
 _FILLERS = ("response", "open-ended response")  # SurveyMonkey writes these words below a question
+_LEAST_TICKS = 0.9  # share of the values of a column of ticks; the others are remarks
 
 CellValue = str | tuple[str, ...]  # a text, or the texts of a list
 
@@ -72,12 +74,14 @@ class RowTable:
 
 @dataclass(frozen=True, slots=True)
 class ColumnChoice:
-    """The columns of the text and of each field. note: on guesses. answers: the text columns' names are questions."""
+    """The columns of the text and of each field. note: on guesses. answers: the text columns' names are questions.
+    ticked: columns that hold the respondent's answer, such as yes, no or unsure, to what the column's name says."""
 
     text: tuple[str, ...]
     fields: Mapping[str, str]
     note: str = ""
     answers: bool = False  # the text columns' names are questions
+    ticked: tuple[str, ...] = ()
 
 
 ColumnValues = Mapping[str, Sequence[str]]  # non-empty values of the first rows, by column
@@ -97,7 +101,8 @@ def choose_columns(
         text = _text_columns(file, columns, set(fields.values()), given)
         guessed["text"] = "', '".join(text)
     told = [row for row in rows if any(cell_text(row.get(name)) for name in text)]  # rows without text need no id
-    free = _column_values([name for name in names if name not in text], told)
+    ticked = tuple(n for n in names if n not in (*text, *fields.values()) and _are_ticks(columns[n]))
+    free = _column_values([name for name in names if name not in (*text, *ticked)], told)
     goods = any(_GOODS.fullmatch(fold_name(name)) for name in names)
     people = {n for n in free if not goods and n.lower() == "name" and _mostly(free[n], _PERSON.fullmatch)}
     for of, usual in _NAMES.items():
@@ -107,10 +112,10 @@ def choose_columns(
         found = next((n for n in fitting if fold_name(n) != "site" or _are_web_sites(n, free, told)), "")
         if of not in fields and found:
             fields[of] = guessed[of] = found
-    note = _guess_note(columns, {*text, *fields.values()}, guessed)
+    note = _guess_note(columns, {*text, *fields.values(), *ticked}, guessed | {"ticked answer": "', '".join(ticked)})
     # A later row may have a further field, in a column with the field's name.
     fields = {of: of for of in COLUMN_FIELDS if of not in ("id", *names)} | fields
-    return ColumnChoice(text, fields, note, len(text) > 1 and not given.text)
+    return ColumnChoice(text, fields, note, len(text) > 1 and not given.text, ticked)
 
 
 def fold_name(name: str) -> str:
@@ -218,6 +223,7 @@ def _text_columns(file: str, columns: ColumnValues, taken: set[str], given: Colu
     worded = varied or worded  # a column with one value is no text
     other, prose = _columns_named(list(ALL_NAMES), free), [n for n in worded if _mostly(columns[n], _has_many_words)]
     called, own = _columns_named(_TEXT_NAMES, worded), [n for n in prose if n not in other]
+    called = [n for n in called if not _are_ticks(columns[n])] or called
     own = [n for n in own if _mostly(columns[n], _ENDS.search)] or own  # prose ends with a full stop; names do not
     found = called or own or prose
     if "text" in map(fold_name, found):
@@ -239,6 +245,12 @@ def _text_columns(file: str, columns: ColumnValues, taken: set[str], given: Colu
     error = SourceError(f"{file}: {told} {_columns_with_examples(columns)} {how}{both}".rstrip())
     error.columns = [(name, _short(columns[name][0])) for name in free]
     raise error
+
+
+def _are_ticks(values: Sequence[str]) -> bool:
+    """Whether nearly all values are an answer such as yes or no. A column with one value is a consent or a filter."""
+    ticks = [value.lower() for value in values if is_tick(value)]
+    return len(set(ticks)) > 1 and len(ticks) >= _LEAST_TICKS * len(values)
 
 
 def _mostly(values: Sequence[str], are: Callable[[str], object]) -> bool:
@@ -285,7 +297,7 @@ def _are_web_sites(column: str, columns: Iterable[str], rows: Sequence[Mapping[s
 
 def _guess_note(columns: ColumnValues, used: set[str], guessed: Mapping[str, str]) -> str:
     """Returns a note on guessed and unused columns; '' if all names match."""
-    said = [f"'{column}' as the {of}" for of, column in guessed.items() if column != of]
+    said = [f"'{column}' as the {of}" for of, column in guessed.items() if column not in ("", of)]
     left = [repr(_short(n)) for n, said in columns.items() if said and n not in used and not _PANDAS_INDEX.fullmatch(n)]
     parts = [f"read {', '.join(said)}"] if said else []
     parts += [f"not used: {_listed_shortly(left)}"] if left else []

@@ -35,6 +35,7 @@ from tools.documents.table_columns import (
     read_column_names,
 )
 from tools.errors import SourceError
+from tools.language.demands import tick_sentence
 from tools.language.person_names import pattern
 from tools.language.sentences import clean_text
 from tools.passages import Block, SourceDocument
@@ -90,6 +91,8 @@ def _row_document(
     if not (text := _joined_texts(texts, choice)):
         counts["rows without text"] += 1
         return None
+    ticks = ((column, cell_text(row.values.get(column), ", ")) for column in choice.ticked)
+    ticked = " ".join(tick_sentence(column, said) for column, said in ticks if said)
     of = {field: cell_text(row.values.get(column), ", ") for field, column in choice.fields.items()}
     if "id" in of and not of["id"]:
         return SourceError(f"{row.where}: the column '{choice.fields['id']}' is empty.")
@@ -112,8 +115,11 @@ def _row_document(
     shown = id_ if "id" in of else f"{name}, row {id_}"
     if not (of.get("title") or of["author"]) and (label := _row_label(texts, choice)):
         of["title"] = ", ".join(filter(None, (label, date)))
+    blocks = [*(_survey_answer_blocks(texts) if choice.answers else _html_blocks(text) if _HTML.match(text) else ())]
+    if ticked:
+        text = f"{ticked}\n\n{text}"
+        blocks[choice.answers : choice.answers] = [Block(ticked)] * bool(blocks)  # below the first answer's question
     made = replace(document_of_text(shown, text, of | {"date": date}), key=normalized_name(f"{name}#{id_}"))
-    blocks = _survey_answer_blocks(texts) if choice.answers else _html_blocks(text) if _HTML.match(text) else ()
     return _with_blocks(made, blocks) if blocks else made
 
 

@@ -4,9 +4,12 @@ addresses are allowed. Words of over a hundred characters are not."""
 
 import re
 from dataclasses import dataclass
+from itertools import takewhile
 
+from tools.language.demands import ticked_answers
 from tools.language.grounding import verbatim
 from tools.language.lexicon import bare_word, finite_verb, pos_tag
+from tools.language.person_names import pattern
 from tools.language.reported_speech import INTERVIEWER, is_foil, speaker_of
 from tools.language.sentences import is_no_prose, split_sentences, without_list_mark
 from tools.passages import Passage
@@ -208,14 +211,17 @@ def _quotable_part(passage: Passage, sentences: list[str], position: int, before
         return None  # a list item may be half a sentence with a full stop
     text = _without_connective(own)
     brief = len(sentences[0].split()) < SHORTEST_QUOTE and not sentences[0].endswith(",")
-    if position == 1 and before == 0 and brief:  # 'Close it. My children …'
-        both = f"{without_list_mark(sentences[0])} {own}"
+    ticks = len([*takewhile(ticked_answers, sentences)])
+    if position < ticks < len(sentences):  # the reason below is quoted together with what a person ticked
+        return None
+    if position and position == before + 1 == (leading := ticks or int(brief)):  # 'Close it. My children …'
+        both = " ".join([*map(without_list_mark, sentences[:leading]), own])
         if _has_quotable_form(both, LONGEST_PAIR) and verbatim(both, passage.text):
-            return QuotablePart(passage, both, both, (0, 1))
+            return QuotablePart(passage, both, both, tuple(range(position + 1)))
     if not needs_context(text):
         return QuotablePart(passage, text, with_bracketed_capital(text), (position,))
-    leading = without_list_mark(sentences[before]) if before == position - 1 and before >= 0 else ""
-    if own == sentences[position] and (pair := _pair_with_sentence_before(passage, leading, own)):
+    above = without_list_mark(sentences[before]) if before == position - 1 and before >= 0 else ""
+    if own == sentences[position] and (pair := _pair_with_sentence_before(passage, above, own)):
         return QuotablePart(passage, pair, with_bracketed_capital(pair), (before, position))
     return QuotablePart(passage, own, own, (position,), clear=False)
 
@@ -247,3 +253,18 @@ def _without_connective(sentence: str) -> str:
 def with_bracketed_capital(text: str) -> str:
     """Returns the text with a bracketed capital: '[S]chools lose …' for 'schools lose …'."""
     return f"[{text[0].upper()}]{text[1:]}" if text[:1].islower() else text
+
+
+def names_gap(sentence: str) -> bool:
+    """Whether the sentence says that evidence is missing: 'Nobody has counted the cars.' Decides by form, in English. A
+    question says nothing, and a person's own doubt ('I do not know what they see in it') is no gap."""
+    found = pattern("GAP").finditer(sentence)
+    return not sentence.endswith("?") and any(not pattern("DOUBTER").search(sentence[: m.start()]) for m in found)
+
+
+def gaps_in(passage: Passage) -> list[QuotablePart]:
+    """Returns the quotable parts whose last sentence names a gap in the evidence."""
+    if not pattern("GAP").search(" ".join(passage.text.split())):  # cutting into sentences is slow
+        return []
+    parts = [*quotable_parts(passage), *short_statements(passage)]
+    return [part for part in parts if names_gap(split_sentences(part.text)[-1])]

@@ -120,8 +120,7 @@ def _open(files: ModelFiles) -> Int8Model:
     options.intra_op_num_threads = 1  # the texts are divided among the processors
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    # Both options keep memory for each text length seen, without a speed-up here.
-    options.enable_cpu_mem_arena = options.enable_mem_pattern = False
+    options.enable_mem_pattern = False  # it keeps memory for each text length seen, without a speed-up here
     if files.bits == 8 and not _has_vnni():
         options.add_session_config_entry("session.x64quantprecision", "1")
     try:

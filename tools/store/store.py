@@ -18,7 +18,7 @@ from tools.store.index import ALL_PASSAGES, ChangeLog, log_last, log_removals
 from tools.store.run_passages import RunPassages, WebPassages, insert_passages
 from tools.store.schema import collections, documents, meta, passages, sentence_vectors, vectors
 
-READERS_VERSION = 7
+READERS_VERSION = 8
 """Raise this version when a parser's output changes, so that the next ingest stores the files again."""
 
 

@@ -37,6 +37,7 @@ _READING = 3  # version of `joint_statement`, `in_reading_order` and the scoring
 _LARGEST_DIFFERENCE = 0.2  # largest deviation from the stored fp32 probabilities; a wrong build differs more
 _LEAST_SUPPORT = 0.1  # below this probability of support, the judge skips the pass with `contrary`
 _SURE = 1 - 1e-6
+_MOST_KEPT = 1000  # logits of pairs
 
 _WORD = re.compile(r"\w+(?:'\w+)?")
 _Logits = Mapping[tuple[str, str], NDArray[np.float32]]
@@ -69,6 +70,7 @@ class EmbeddedJudge(LocalJudge):
         """closer: loads the larger model."""
         self._model = model
         self._closer = closer
+        self._latest: dict[tuple[str, str], NDArray[np.float32]] = {}
         self._calibration = calibration
         self.name = name
         self.threshold = calibration.threshold
@@ -124,8 +126,12 @@ class EmbeddedJudge(LocalJudge):
         return best_window_scores(scores, places, len(pairs))
 
     def logits(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float32]:
-        """Logits of support and opposition, shape (n, 2), of (statement, text), truncated to MAX_LENGTH tokens."""
-        return self._model.run(list(pairs)).reshape(len(pairs), len(ANSWERS))
+        """Logits of support and opposition, shape (n, 2), of (statement, text), truncated to MAX_LENGTH tokens. The
+        latest are kept, because the closer reading needs those of sentences that were just read."""
+        known = self._latest if len(self._latest) < _MOST_KEPT else {}
+        missing = [pair for pair in dict.fromkeys(pairs) if pair not in known]
+        self._latest = known = known | dict(zip(missing, self._model.run(missing), strict=True))
+        return np.array([known[pair] for pair in pairs], np.float32).reshape(len(pairs), len(ANSWERS))
 
     def _read(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], NDArray[np.float32]]:
         asked = list(dict.fromkeys(pairs))

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tools.passages import Passage
 
 Floats = NDArray[np.float32]
-_BATCH, _BATCH_CLOSELY = 16, 2  # pairs; the deadline is checked between batches
+_BATCH, _BATCH_CLOSELY = 16, 6  # pairs; the deadline is checked between batches
 
 PairForm = Literal["statement", "answer"]
 AFFIRMING = ("Yes", "Agree", "For")
