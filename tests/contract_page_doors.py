@@ -117,6 +117,7 @@ OFF = "http://127.0.0.1:9/v1"
 STORED = {"openai_api_key": "sk-stored", "openai_base_url": OFF, "model": "tiny"}
 JUDGE = {"judge": "chat", "judge_url": OFF, "judge_model": "tiny", "judge_api_key": "sk-stored"}
 _HERE, _NOT_HERE, _NAMED = "OPENAI_API_KEY, or", "set at the machine that serves it", "can let others set them too"
+_TELL = "tell the operator how this page knows you"
 _OTHER, _TYPE = "names another server, which does not get the stored key", "Type its key into"
 _INTERNAL = (FOLDER, PLACE, SAID, "sk-stored")
 
@@ -147,7 +148,7 @@ ROWS: tuple[Row, ...] = (
     *(
         Row(said, settings_view, Visit(LAN, ANN | claims, {"admins": admins}), status, *told, hidden)
         for said, claims, admins, status in _PEOPLE
-        for told, hidden in [((_HERE, ""), ()) if status == "may set" else ((_NAMED, ".env"), _INTERNAL)]
+        for told, hidden in [((_HERE, ""), ()) if status == "may set" else ((_NAMED, _TELL), _INTERNAL)]
     ),
     *(
         Row(said, settings_form, Visit(settings=stored, typed=typed), status, cause,

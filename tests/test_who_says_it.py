@@ -87,9 +87,10 @@ async def test_every_rendering_names_who_says_each_quotation(runs: Runs) -> None
     options = RunOptions.of(collections=("mine",), web=False)
     given = await runs.answer(await runs.start(QUESTION, options))
     claims = [c for s in given.perspectives for c in s.claims]
-    assert {c.text: c.speaker for c in claims} == {text: who for who, text in SAID.items()}
+    said = SAID | {"Cllr Faulds": "Schools should ban smartphones."}
+    assert {c.text: c.speaker for c in claims} == {text: who for who, text in said.items()}
     at = {c.number: c for c in given.citations}
-    assert {(at[n].speaker, at[n].quote) for c in claims for n in c.citations} == {*SAID.items()}
+    assert {(at[n].speaker, at[n].quote) for c in claims for n in c.citations} == {*said.items()}
     assert given.coverage[1].sources == 2  # each councillor is a source
     lines = [source_line(c) for c in given.citations if c.speaker == "Cllr Moen"]
     assert lines == ["Cllr Moen, Council minutes. Bells Town Council, government, 20 March 2025. minutes.txt"]
