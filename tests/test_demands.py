@@ -35,6 +35,8 @@ DOGS = "Should dogs be allowed in the castle park?"
         (DOGS, "Dogs should be banned from the castle park.", "no"),
         (DOGS, "No dog should be allowed in the park.", "no"),
         ("Should the council sell the allotments?", "Keep the allotments.", "no"),
+        ("Should Aldmouth demolish its pier?", "The council must not pull down the pier.", "no"),
+        ("Should Aldmouth demolish its pier?", "Should the pier stay: yes. I fish there.", "no"),
     ],
 )
 def test_a_demand_answers_the_question(question: str, text: str, answer: str) -> None:
@@ -57,6 +59,7 @@ def test_a_demand_answers_the_question(question: str, text: str, answer: str) ->
         (RAMP, "The parish should build a playground."),
         (DOGS, "Dogs should be allowed in shops."),
         ("Should primary schools abolish homework?", "Secondary schools should abolish homework."),
+        ("Should Aldmouth build a ramp?", "Selsea should build a ramp."),
         ("Should the council stop closing pools?", "The council must not close the pools."),
         ("Is the pier worth its upkeep?", "The pier must stay."),
     ],

@@ -74,7 +74,7 @@ TICKS = [
     ("Should the council sell the allotments?", "do not sell the allotments", "yes", "no"),
     ("Should the council sell the allotments?", "has allotment", "yes", ""),
     ("Should the bridge be closed to lorries?", "Bridge should stay open to lorries", "agree", "no"),
-    ("Should the bridge be closed to lorries?", "Should lorries be banned from the bridge", "yes", ""),
+    ("Should the bridge be closed to lorries?", "Should lorries be banned from the bridge", "yes", "yes"),
     ("Should the pool be free for children?", "children under 12", "yes", ""),
     ("Should the pool be free for children?", "Free pool for children", "support", ""),
     ("Should the mill be turned into flats?", "Do you agree that the mill should be turned into flats?", "yes", "yes"),

@@ -43,7 +43,7 @@ _STOPPING = _stems("stop prevent block avoid reject oppose refuse")  # before an
 _OTHER_VERBS = _stems("let make help delay fail vote consider pretend begin start resist risk hurry hesitate")
 _FILLING = _stems("please just simply now really certainly clearly place own old alone way also still all arms heart")
 _BODIES = _stems(
-    "council county town village borough parish government parliament board trust committee authority city state"
+    "council county town village borough parish government parliament board trust committee authority city state agency"
 )
 _NO_CONTENT = KEYWORD_STOP_WORDS | NEGATORS | frozenset("i we you us our my your me".split())
 
@@ -152,7 +152,8 @@ def _ticked(header: str, question: str, wished: bool) -> int:
     if proposal is None or (_QUESTION.match(said) and asked is None):
         return 0
     if asked:
-        same = asked.needed == proposal.needed and asked.doers <= proposal.doers
+        same = asked.needed <= proposal.known and proposal.needed <= asked.known
+        same &= asked.doers <= (proposal.doers if proposal.by_whom else proposal.known)
         return _relation(proposal.verb, asked.verb) if same else 0
     told = wished or proposal.doers <= _BODIES or any(frame.match(said) for frame in _FRAMES[:-1])
     return _demanded(said, question) if told or not proposal.by_whom else 0
@@ -203,7 +204,8 @@ def _proposal(question: str) -> _Proposal | None:
     subject, object_ = (_heads(part) for part in (words[:at], words[at + 1 :]))
     needed = object_ or subject
     doers, known = (frozenset(_content(" ".join(part))) for part in (words[:at], words))
-    return _Proposal(_stem(low[at]), needed, known, doers, bool(object_)) if needed else None
+    named = all(word[0].isupper() for word in words[:at])  # a town, whose council or people may do it
+    return _Proposal(_stem(low[at]), needed, known, doers, bool(object_) and not named) if needed else None
 
 
 def _is_verb(low: Sequence[str], at: int) -> bool:
@@ -261,7 +263,8 @@ def _is_about(proposal: _Proposal, subject: str, rest: str) -> bool:
     if proposal.by_whom and not proposal.needed <= after and after & proposal.doers:
         return False  # 'The train should replace the bus.' for 'Should the bus replace the train?'
     same = {*_content(subject)} <= proposal.known
-    return same or (proposal.needed <= after and not proposal.by_whom)  # whoever is to do it
+    body = not proposal.by_whom and {*_content(subject)} & _BODIES  # whoever is to do it
+    return same or bool(body and proposal.needed <= after)
 
 
 def is_tick(value: str) -> bool:
