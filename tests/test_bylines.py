@@ -615,3 +615,9 @@ def test_an_exported_thread_has_title_kind_and_the_month_of_its_posts(tmp_path: 
 def test_a_publisher_in_capitals_is_the_same_source() -> None:
     head = [Block("THE MILL AND WEIR HERALD"), Block("Letters to the editor, 4 May 2026"), Block("Sir, we object.")]
     assert read_byline(head)["publisher"] == "The Mill and Weir Herald"
+
+
+def test_a_firm_prepares_a_report() -> None:
+    line = "Prepared by Roe & Pell, chartered surveyors, for Hill Town Council. 12 January 2026"
+    report = [Block("The mill: three uses", "heading"), Block(line), Block("The council asked us.")]
+    assert read_byline([*report, Block("We did not ask residents.")])["publisher"] == "Roe & Pell"

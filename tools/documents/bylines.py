@@ -182,7 +182,10 @@ def _issuer_of_line(block: Block, blocks: Sequence[Block]) -> dict[str, str]:
     who, *parts = (part.strip() for part in _DATED.sub("", block.text).split(","))
     day, issued = _DATED.search(block.text), _ISSUED.match(block.text)
     bodies = [part for part in parts if is_organisation(part)] if day and is_surely_person(who) else []
-    if issued and (is_organisation(issued["who"]) or (" " not in issued["who"] and _acts(issued["who"], blocks))):
+    firm = issued and " & " in issued["who"] and issued["who"].replace(" & ", " ").istitle()  # 'Roe & Pell'
+    if issued and (
+        firm or is_organisation(issued["who"]) or (" " not in issued["who"] and _acts(issued["who"], blocks))
+    ):
         bodies = [issued["who"]]
     return {"publisher": bodies[0].rstrip("."), "date": date_of_cell(day[1]) if day else ""} if len(bodies) == 1 else {}
 
