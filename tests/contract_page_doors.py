@@ -147,7 +147,7 @@ ROWS: tuple[Row, ...] = (
     *(
         Row(said, settings_view, Visit(LAN, ANN | claims, {"admins": admins}), status, *told, hidden)
         for said, claims, admins, status in _PEOPLE
-        for told, hidden in [((_HERE, ""), ()) if status == "may set" else ((_NAMED, "the operator of this page"), _INTERNAL)]
+        for told, hidden in [((_HERE, ""), ()) if status == "may set" else ((_NAMED, "the operator of"), _INTERNAL)]
     ),
     *(
         Row(said, settings_form, Visit(settings=stored, typed=typed), status, cause,
