@@ -16,6 +16,8 @@ GOLD = Path(__file__).parent.parent / "evals" / "gold" / "demands.csv"
 KILN = "Should the old brick kiln become a theatre?"
 PIER = "Should the west pier at Aldmouth be demolished?"
 RAMP = "Should the parish build a boat ramp?"
+SCHOOL = "Should Hilltop School merge with the school in Fernley?"
+SHOPS = "Should Fernley let shops open on Sundays?"
 DOGS = "Should dogs be allowed in the castle park?"
 
 
@@ -35,6 +37,10 @@ DOGS = "Should dogs be allowed in the castle park?"
         (DOGS, "Dogs should be banned from the castle park.", "no"),
         (DOGS, "No dog should be allowed in the park.", "no"),
         ("Should the council sell the allotments?", "Keep the allotments.", "no"),
+        (SHOPS, "Fernley should open its shops on Sundays, and do it this year.", "yes"),
+        (SHOPS, "The shops must stay closed on Sundays.", "no"),
+        (SCHOOL, "I think that Hilltop should merge with Fernley.", "yes"),
+        (SCHOOL, "Merge: no. We like it small.", "no"),
         ("Should Aldmouth demolish its pier?", "The council must not pull down the pier.", "no"),
         ("Should Aldmouth demolish its pier?", "Should the pier stay: yes. I fish there.", "no"),
     ],
@@ -59,6 +65,8 @@ def test_a_demand_answers_the_question(question: str, text: str, answer: str) ->
         (RAMP, "The parish should build a playground."),
         (DOGS, "Dogs should be allowed in shops."),
         ("Should primary schools abolish homework?", "Secondary schools should abolish homework."),
+        (SCHOOL, "Fernley should merge with the shop."),
+        ("Should residents pay to park?", "Pay: yes. Every week."),
         ("Should Aldmouth build a ramp?", "Selsea should build a ramp."),
         ("Should the council stop closing pools?", "The council must not close the pools."),
         ("Is the pier worth its upkeep?", "The pier must stay."),

@@ -641,6 +641,7 @@ def test_nobody_wrote_what_several_people_say() -> None:
         ("Mr Ida Roe of Mill Lane said it was late.", "Mr Ida Roe"),
         ("Letters from Ida Roe of Shelter said no.", ""),
         ("According to nurse Ida Roe, it is late.", "Ida Roe"),
+        ("According to the Trust's survey, it is late.", "The Trust"),
         ("According to official figures Shelter has, it is late.", ""),
         ("According to the Boat Trust of Hale, St Anne's Lock is late.", "The Boat Trust of Hale"),
         ("According to the council's leader, Una Roe, it is late.", "Una Roe"),

@@ -119,13 +119,14 @@ _SIGNS = {"yes": 1, "no": -1, "": 0}
 @dataclass(frozen=True, slots=True)
 class _Proposal:
     """What a question proposes. verb: its stem. needed: the stems that a sentence must name. known: all stems. doers:
-    the stems of its subject. by_whom: whether the subject is who does it."""
+    the stems of its subject. by_whom: whether the subject is who does it. named: whether the subject is a name."""
 
     verb: str
     needed: frozenset[str]
     known: frozenset[str]
     doers: frozenset[str]
     by_whom: bool
+    named: bool
 
 
 def demanded_answer(text: str, question: str) -> Literal["yes", "no", ""]:
@@ -151,6 +152,8 @@ def _ticked(header: str, question: str, wished: bool) -> int:
         return _SIGNS[yes_or_no_answer(header, question)]
     if proposal is None or (_QUESTION.match(said) and asked is None):
         return 0
+    if _content(header) == [proposal.verb] and proposal.named:  # 'Merge: yes.' for 'Should Hill School merge …?'
+        return 1
     if asked:
         same = asked.needed <= proposal.known and proposal.needed <= asked.known
         same &= asked.doers <= (proposal.doers if proposal.by_whom else proposal.known)
@@ -169,6 +172,8 @@ def _demanded(text: str, question: str) -> int:
     verbs = [w for w in _content(rest) if w in _ACTIONS | _STOPPING or w == proposal.verb]
     if verbs and verbs[0] in _STOPPING and (len({*verbs}) > 1 or verbs[0] not in _END):
         sign, verbs = -sign, verbs[1:]
+    if len(verbs) > 1 and verbs[0] in _KEEP:  # 'It must stay closed.'
+        verbs = verbs[1:]
     turned = {_relation(proposal.verb, verb) for verb in verbs}
     if not verbs and not subject:  # 'We want no cinema.'
         turned = {int(proposal.verb in _GET)}
@@ -193,7 +198,8 @@ def _content(words: str) -> list[str]:
 def _proposal(question: str) -> _Proposal | None:
     """Returns what the question proposes; None for questions with a second verb or a negation."""
     opening = _ASKS.match(question)
-    words = _WORD.findall(_spelled_out(question)[opening.end() :]) if opening else []
+    asked = re.sub(r"\blet\b ", "", _spelled_out(question), count=1)  # 'Should Hill let shops open?'
+    words = _WORD.findall(asked[opening.end() :]) if opening else []
     low = [w.casefold() for w in words]
     places = [i for i in range(1, len(words)) if _is_verb(low, i)]
     certain = [i for i in places if _stem(low[i]) in _ACTIONS - _GET]
@@ -205,7 +211,8 @@ def _proposal(question: str) -> _Proposal | None:
     needed = object_ or subject
     doers, known = (frozenset(_content(" ".join(part))) for part in (words[:at], words))
     named = all(word[0].isupper() for word in words[:at])  # a town, whose council or people may do it
-    return _Proposal(_stem(low[at]), needed, known, doers, bool(object_) and not named) if needed else None
+    by_whom = bool(object_) and not named
+    return _Proposal(_stem(low[at]), needed, known, doers, by_whom, named) if needed else None
 
 
 def _is_verb(low: Sequence[str], at: int) -> bool:
@@ -258,7 +265,8 @@ def _is_about(proposal: _Proposal, subject: str, rest: str) -> bool:
     said, after = {*_content(f"{subject} {rest}")}, {*_content(rest)}
     extra = {*_content(re.sub(r"\b\w+ing\b", "", rest))} - proposal.known - _ACTIONS - _STOPPING - _FILLING
     extra -= frozenset() if proposal.by_whom else _BODIES
-    if extra or not proposal.needed <= said or said & _OTHER_VERBS:
+    told = proposal.needed <= said or (proposal.named and proposal.needed <= proposal.doers and proposal.doers & said)
+    if extra or not told or said & _OTHER_VERBS:
         return False
     if proposal.by_whom and not proposal.needed <= after and after & proposal.doers:
         return False  # 'The train should replace the bus.' for 'Should the bus replace the train?'

@@ -139,6 +139,7 @@ _CONNECTIVE = re.compile(
     r"(?:so|yet)\s+(?=(?:I|we|the|a|an|there is|there are|it is)\b))",
     re.IGNORECASE,
 )
+_REPLY = re.compile(r".*,|[\"'“‘]*(?:yes|no|well)[.!]", re.I)  # an address; a reply to a question that is not quoted
 _OPENS = re.compile(r"^[\"'“‘(\[]*[A-Z0-9£$€]")
 _ENDS = re.compile(r"[.!][\"'”’)\]]*(?:\s*(?:\[[\d,\s–-]+\]|\([^()]{0,60}\)))*$")
 _ASKS = re.compile(rf"{INTERVIEWER}|Presenter")  # a speaker whose questions are no evidence
@@ -210,7 +211,7 @@ def _quotable_part(passage: Passage, sentences: list[str], position: int, before
     if not _has_quotable_form(own, LONGEST_QUOTE) or (own != sentences[position] and finite_verb(own.split()) is None):
         return None  # a list item may be half a sentence with a full stop
     text = _without_connective(own)
-    brief = len(sentences[0].split()) < SHORTEST_QUOTE and not sentences[0].endswith(",")
+    brief = len(sentences[0].split()) < SHORTEST_QUOTE and not _REPLY.fullmatch(sentences[0])
     ticks = len([*takewhile(ticked_answers, sentences)])
     if position < ticks < len(sentences):  # the reason below is quoted together with what a person ticked
         return None

@@ -40,7 +40,7 @@ def speaker_in_clause(clause: str, verbs: str = "VERB") -> str:
     'she', 'a spokeswoman'; else ''. verbs: the name of the pattern of verbs; 'VERB_IN_MINUTES' has more verbs."""
     clause = pattern("NOT_SHARED").sub("", clause)  # 'whatever the ministry writes'
     if told := pattern("ACCORDING").search(clause):
-        who = told["who"] or told["whose"]
+        who = re.sub("['’]s?$", "", told["who"] or told["whose"])  # 'according to the Chamber's survey'
         return who[:1].upper() + who[1:] if who.startswith("the ") else who
     if (last := pattern("SAID_LAST").search(clause)) and (last["who"] in ("he", "she") or is_person(last["who"])):
         return last["who"]
