@@ -34,6 +34,8 @@ MOST_MINED_ANSWERS, MINED_PASSAGES = 4, 24
 """Answers to an open question that are taken from passages, and passages searched for such answers."""
 SAME_SIDE = 0.9
 """Cosine from which two statements of the same polarity count as the same side."""
+SAME_WORDS = 0.8
+"""Share of one statement's content words that the other has, from which the two count as the same side."""
 ANSWERS_QUESTION = 0.6
 """Least cosine of a planned yes or no to the question."""
 

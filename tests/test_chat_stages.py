@@ -111,6 +111,17 @@ async def test_a_side_that_nobody_brings_comes_from_the_question(
     assert plain in [(p["name"], p["statement"]) for p in sides[:2]]
 
 
+async def test_statements_that_share_only_a_topic_are_two_sides(
+    server: ModelServer, chat_model: ChatModel, models: Models
+) -> None:
+    much = side("A bridge toll would cost the village much money, through lost fees, jobs and guests.", "other")
+    little = side("A bridge toll would cost the village little money, and would bring guests.", "other")
+    how = "What would a bridge toll cost the village?"
+    server.on("", plan(much, little, form="open", question=how))
+    said = [p["statement"] for p in (await planned(chat_model, models, how))[1]]
+    assert said == [much["statement"], little["statement"]]
+
+
 async def test_near_equal_sides_are_merged(server: ModelServer, chat_model: ChatModel, models: Models) -> None:
     again = side("Voting should be made compulsory.", "supports")
     same = side("voting should be compulsory", "other")

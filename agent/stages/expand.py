@@ -36,6 +36,7 @@ from agent.state import (
 from prompts import as_data, one_line
 from tools.budget import current_log, in_time
 from tools.errors import DeadlineError, InputError, ProviderDownError, ProviderReplyError
+from tools.language.grounding import content_overlap
 from tools.language.identification import code_of_language, is_english, question_words, reads_as_english
 from tools.language.lexicon import AUXILIARIES, KEYWORD_STOP_WORDS, analyzer, bare_word
 from tools.language.question import ANSWERS, Kind, same_polarity, takes_no_side
@@ -314,7 +315,7 @@ async def _sides(
         if side.stance != "other" and framing["form"] in ANSWERS:
             continue
         near_kept = (j for j in kept if framing["form"] != "choice" and vectors[i] @ vectors[j] >= limits.SAME_SIDE)
-        if same := next((sides[j] for j in near_kept if same_polarity(side.english, sides[j].english)), None):
+        if same := next((sides[j] for j in near_kept if _says_the_same(side.english, sides[j].english)), None):
             names = {"name": side.name or side.statement, "other": same.name or same.statement}
             current_log().note(
                 "scope", tr("‘{name}’ is not a side of its own: it is nearly the same as ‘{other}’.", **names)
@@ -325,6 +326,12 @@ async def _sides(
     if len(chosen) < (1 if framing["form"] == "open" else 2):
         raise ProviderReplyError(f"{model.name} gave fewer than two different perspectives.")
     return chosen[: 2 + limits.MOST_OTHER_SIDES if framing["form"] in ANSWERS else limits.MOST_SIDES]
+
+
+def _says_the_same(one: str, other: str) -> bool:
+    """Whether two similar statements also share their words: 'It costs much' is near 'It costs little'."""
+    shared = max(content_overlap(one, other), content_overlap(other, one))
+    return shared >= limits.SAME_WORDS and same_polarity(one, other)
 
 
 async def counter_by_chat(model: ChatModel, framing: FramingState, _: Sequence[Passage]) -> list[Perspective]:
