@@ -38,6 +38,7 @@ DOGS = "Should dogs be allowed in the castle park?"
         (DOGS, "No dog should be allowed in the park.", "no"),
         ("Should the council sell the allotments?", "Keep the allotments.", "no"),
         (SHOPS, "Fernley should open its shops on Sundays, and do it this year.", "yes"),
+        ("Should the parish ban dogs from the field?", "We are against a ban.", "no"),
         (SHOPS, "The shops must stay closed on Sundays.", "no"),
         (SCHOOL, "I think that Hilltop should merge with Fernley.", "yes"),
         (SCHOOL, "Merge: no. We like it small.", "no"),

@@ -948,6 +948,12 @@ def test_names_and_days_without_a_colon_are_above_posts_and_quoted_lines_are_oth
     assert [(b.speaker, b.text) for b in found.blocks if b.form != "heading"][-len(SAID_THERE) :] == SAID_THERE
 
 
+def test_brackets_around_a_stamped_name_are_no_part_of_it(tmp_path: Path) -> None:
+    posts = "\n\n".join(f"[moss_{who}] 2026-05-0{n} 19:02\nI see it." for n, who in enumerate(("girl", "man"), 3))
+    found = read(tmp_path, "a.txt", f"Gate talk - forum export\n\n{posts}\n")
+    assert [b.speaker.partition(" (")[0] for b in found.blocks if b.speaker] == ["moss_girl", "moss_man"]
+
+
 def test_wrote_after_a_stamped_name_is_no_part_of_the_name(tmp_path: Path) -> None:
     posts = "\n\n".join(
         f"[2026-05-0{n} 19:02] {who} wrote:\nI see it, and I do not like it."

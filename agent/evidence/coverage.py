@@ -20,6 +20,7 @@ from agent.stage_interfaces import Providers, SentenceScores
 from agent.state import Coverage, CoverageStatus, PassageEvidence, RunState
 from tools.budget import current_log, in_time
 from tools.errors import SteelmanError
+from tools.language.demands import ticked_answers
 from tools.language.identification import is_english, question_language, question_words
 from tools.language.near_duplicates import copy_groups, differ_in_figures, group_paraphrases, reason_clause, repeats
 from tools.language.quotable import quotable_parts
@@ -208,7 +209,9 @@ async def paraphrase_groups(models: Models, passages: dict[int, Passage], ids: C
     if not isinstance(models.encoder, MiniLM):
         return originals
     texts = sorted(set(originals.values()))
-    sentences = [passage_sentences(kept[i]) for i in texts]
+    # Two people who tick the same answer give two reasons.
+    read = [passage_sentences(kept[i]) for i in texts]
+    sentences = [[s for s in mine if not ticked_answers(s.text)] or mine for mine in read]
     vectors = await models.encode_sentences([s for mine in sentences for s in mine])
     ends = np.cumsum([len(mine) for mine in sentences])
     parts = [vectors[end - len(mine) : end] for mine, end in zip(sentences, ends, strict=True)]

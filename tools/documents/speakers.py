@@ -142,6 +142,7 @@ def _tag_of_match(found: re.Match[str], shape: str, names: SpeakerNames) -> Spea
     told = found.groupdict(default="")
     said, more = told.get("said", ""), told.get("more", "")
     label = next(filter(None, map(told.get, ("who", "nick", "by", "field", "numbered"))), found[0])
+    label = re.sub(r"^\[([^\[\]]+)\]$", r"\1", label)  # '[una_roe] 3 May, 19:02'
     who = label if pattern("NOBODY").fullmatch(label) else name_in_label(label)
     if shape == "chat":
         who = re.sub(rf" {pattern('POSTED').pattern}$", "", told["who"] or told["nick"])  # '[12:04] una_roe wrote:'

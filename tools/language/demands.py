@@ -86,7 +86,7 @@ _MODAL = re.compile(
 _FRAMES = (
     _MODAL,
     re.compile(
-        r"^(?:I|we|(?:the|our) (?:\w+ ){1,4}?)(?: ?(?:am|are|is|was|were))? ?(?:all |\w+ly )?"
+        r"^(?:I|we|our (?:\w+ ){1,4}?)(?: ?(?:am|are|is|was|were))? ?(?:all |\w+ly )?"
         r"(?:(?P<no>against|opposed to|opposes?|objects? to|rejects?|voted? against)|in favour of|supports?|backs?|"
         r"(?:would )?welcomes?|favours?|voted? for|(?<=are )for|(?<=am )for) (?P<rest>.+)",
         re.I,
@@ -265,7 +265,9 @@ def _is_about(proposal: _Proposal, subject: str, rest: str) -> bool:
     said, after = {*_content(f"{subject} {rest}")}, {*_content(rest)}
     extra = {*_content(re.sub(r"\b\w+ing\b", "", rest))} - proposal.known - _ACTIONS - _STOPPING - _FILLING
     extra -= frozenset() if proposal.by_whom else _BODIES
-    told = proposal.needed <= said or (proposal.named and proposal.needed <= proposal.doers and proposal.doers & said)
+    named = proposal.named and proposal.needed <= proposal.doers and proposal.doers & said
+    alone = not subject and said == {proposal.verb} and re.fullmatch(r"\W*(?:(?:the|an?|any) )?\w+\W*", rest)
+    told = proposal.needed <= said or named or alone  # 'We oppose a ban.'
     if extra or not told or said & _OTHER_VERBS:
         return False
     if proposal.by_whom and not proposal.needed <= after and after & proposal.doers:
