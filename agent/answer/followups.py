@@ -45,6 +45,8 @@ def initial_state(question: str, earlier: Sequence[str], answers: Sequence[Answe
     state = RunState(version=STATE_VERSION, question=question, earlier=before)
     if against := counter_target(question, answers):  # the target becomes the focus of the thread's question
         return RunState(**state, against=against, framing=counter_framing(against))
+    if opposed := _opposed(question, answers):
+        state["opposed"] = opposed
     if _COMMAND.fullmatch(question):
         what = tr("'{command}' is no question, but a command: give it below an answer, on the page or in the chat.")
         raise QuestionError(what.format(command=question))
@@ -70,6 +72,15 @@ def counter_target(question: str, answers: Sequence[Answer]) -> CounterTarget | 
     names = ", ".join(f"'{s.name}'" for s in with_case[0].perspectives)
     numbers = _numbers_in_words(with_case[0])
     raise QuestionError(f"the last answer has no '{what}' to argue against. {numbers} Its sides are {names}.")
+
+
+def _opposed(question: str, answers: Sequence[Answer]) -> str:
+    """Returns the claim of no side, or the objection, that a follow-up quotes and wants to see opposed; else ''."""
+    if not (match := _CLAIM.fullmatch(_countered(question.strip(), answers))):
+        return ""
+    sides = [(a, (o for s in a.perspectives for o in s.objections)) for a in reversed(answers)]
+    listed = (c for a, objections in sides for c in (*a.also, *a.gaps, *objections))
+    return next((c.text for c in listed if c.text.startswith(match["words"])), "")
 
 
 def _countered(question: str, answers: Sequence[Answer]) -> str:
