@@ -241,6 +241,23 @@ def test_a_quotation_on_the_wrong_side_is_moved_and_put_back(page: Callable[...,
     assert unscripted(click(click(again, "Undo"), UNDO_LAST)) == before
 
 
+def test_a_quotation_leaves_its_side_for_any_place_with_one_choice(page: Pages, settings: Settings) -> None:
+    page()
+    store_answer(settings, toll_answer(), "7" * 12)
+    before = unscripted(page(run="7" * 12))
+    for place in ("‘Also on this question’", "‘Not on this question’", "‘A yearly pass’"):
+        app = follow_up(page(run="7" * 12), "p1-1", f"Move it to {place}")
+        assert not app.exception
+        assert f"{MOVED} from Yes to {place}." in html(app)
+        assert not [w for w in html(app).split("<p ") if "You asked:" in w]
+        assert unscripted(click(app, "Undo")) == before
+    kept = {*app.menu_button(key="move-on-p1-1").options}
+    assert (f"Move it to {place}" in kept, "Move it to ‘No’" in kept) == (True, False)
+    others = page(run="7" * 12, shared="1").menu_button
+    assert others
+    assert not [option for menu in others for option in menu.options if "Move it" in option]
+
+
 def test_each_moved_quotation_is_put_back_where_it_stands(page: Callable[..., AppTest], settings: Settings) -> None:
     page()
     store_answer(settings, toll_answer(), "7" * 12)
@@ -578,13 +595,15 @@ def test_each_source_of_a_claim_can_be_looked_at_alone(page: Callable[..., AppTe
     store_answer(settings, answer("Is it?", *sides, citations=[cited(1), cited(2)]), "5" * 12)
     app = page(run="5" * 12)
     every = ["What speaks against this", "More like this", r"Only this source \[1\]", r"Only this source \[2\]"]
-    assert app.menu_button(key="move-on-p1-0").options == every
-    assert app.menu_button(key="move-on-p2-0").options == [*every[:2], "Only this source"]
+    away = ["Move it to ‘Also on this question’", "Move it to ‘Not on this question’"]
+    assert app.menu_button(key="move-on-p1-0").options == [*every, *away]
+    assert app.menu_button(key="move-on-p2-0").options == [*every[:2], "Only this source", *away]
     told = follow_up(app, "p1-0", every[3])
     reply = html(told).partition("You asked: Only this source [2]")[2]
     assert "Ferries stop in winter." in reply
     assert "Ferries are cheap." not in reply
     assert [b.key for b in told.button if str(b.key).startswith("cite-reply")] == ["cite-reply-1-0-2"]
+    assert not {*away} & {*told.menu_button(key="move-on-reply-1-0").options}
     again = follow_up(told, "reply-1-0", "Only this source")  # a reply leads on as well
     assert "You asked: Only this source [2]" in html(again).partition("You asked: ")[2]
     assert not [b.key for b in again.button if "move-p2-reply" in str(b.key)]

@@ -20,6 +20,7 @@ from ui.service import PageService
 _OPEN = 4  # number of a side's claims that are not folded
 _Opened = tuple[str, int, tuple[str, ...], str]  # run, citation, quotations to mark, key of its button
 _NONE: _Opened = "", 0, (), ""
+_Move = tuple[str, str, str, str]  # a claim's text, the place that it leaves, its new place, the line with the way back
 
 
 @dataclass(frozen=True)
@@ -32,27 +33,29 @@ class Corrector:
     told: list[str] = field(default_factory=list)  # the place that shows the last move
 
     def buttons(self, claim: AnswerClaim, stands: str, key: str, stood: str) -> None:
-        """Shows a button for each place that the claim can move to. From a side, the target is the other side, or
-        `ALSO` if there are several. From `ALSO`, the targets are the sides and off the question. Other ways are no
-        target if there is a Yes or No. A moved claim has a button that moves it back. stands: the list with the claim,
-        a side's id or `ALSO`. key: key of the claim's line. stood: the line or row that shows the way back."""
+        """Shows a button for each near place that the claim can move to; see `_near`. A moved claim has a button that
+        moves it back. stands: the list with the claim, a side's id or `ALSO`. key: key of the claim's line. stood: the
+        line or row that shows the way back."""
         if not self._is_owner:
             return
-        sides = [side for side in self.answer.perspectives if side.id != stands]
-        facing = [side.id for side in sides if side.stance != "other"] or [side.id for side in sides]
-        against = stands.removesuffix("-against")
-        if stands == ALSO:
-            targets = {tr("Argues for {side}", side=self._places[side]): side for side in facing}
-            targets |= {tr("Not on this question"): OFF_QUESTION}
-        else:
-            targets = {tr("Wrong side?"): against if against != stands else facing[0] if len(facing) == 1 else ALSO}
-        for words, to in targets.items():
+        for words, to in self._near(stands).items():
             told = tr("Moves it to {place}. You can take it back.", place=self._places[to])
-            moved = claim.text, against, to, stood
+            moved = claim.text, stands.removesuffix("-against"), to, stood
             st.button(f":small[{words}]", f"move-{to}-{key}", told, self._move, moved, type="tertiary")
         if claim.text in self._moved:
             words, told = tr("Undo"), tr("Moves it back.")
             st.button(f":small[{words}]", f"move-back-{key}", told, self._undo, (claim.text,), type="tertiary")
+
+    def moves(self, claim: AnswerClaim, stands: str, stood: str) -> dict[str, _Move]:
+        """Maps words of a menu to the moves to the places that have no button. Parameters: as in `buttons`."""
+        near, left = {stands, *self._near(stands).values()}, stands.removesuffix("-against")
+        far = [to for to in self._places if self._is_owner and to not in near]
+        return {tr("Move it to {place}", place=self._places[to]): (claim.text, left, to, stood) for to in far}
+
+    def chosen(self, menu: str, moves: dict[str, _Move]) -> None:
+        """Makes the move that was chosen in a menu, if the choice is a move. menu: the menu's key."""
+        if moved := moves.get(st.session_state[menu]):
+            self._move(*moved)
 
     def undo(self, stands: str = "") -> None:
         """Shows the new place of a moved claim, with Undo and the other places, once: where the claim stood, else in
@@ -71,6 +74,17 @@ class Corrector:
                         st.button(said, f"undo-to-{to}", None, self._move, moved, type="tertiary")
         elif not stands and self.service.corrections(self.run.id).own_moves(self.run.id):
             st.button(tr("Undo the last move of a quotation"), "undo-last", on_click=self._undo, type="tertiary")
+
+    def _near(self, stands: str) -> dict[str, str]:
+        """Maps words of buttons to places. From a side, the place is the other side, or `ALSO` if there are several.
+        From `ALSO`, the places are the sides and off the question. Other ways are no place if there is a Yes or No."""
+        sides = [side for side in self.answer.perspectives if side.id != stands]
+        facing = [side.id for side in sides if side.stance != "other"] or [side.id for side in sides]
+        against = stands.removesuffix("-against")
+        if stands != ALSO:
+            return {tr("Wrong side?"): against if against != stands else facing[0] if len(facing) == 1 else ALSO}
+        targets = {tr("Argues for {side}", side=self._places[side]): side for side in facing}
+        return targets | {tr("Not on this question"): OFF_QUESTION}
 
     @property
     def _is_owner(self) -> bool:
@@ -155,23 +169,24 @@ def sourced(
         if not lines:
             return
         with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
+            stands = ALSO if claim.role == "also" else key.rpartition("-")[0]
             if cited is None:
-                by.buttons(claim, ALSO if claim.role == "also" else key.rpartition("-")[0], key, row or key)
-            _follow_up(by, claim, list(lines), key)
+                by.buttons(claim, stands, key, row or key)
+            _follow_up(by, claim, list(lines), key, by.moves(claim, stands, row or key) if cited is None else {})
             for place, (name, (side, reply)) in enumerate(repliers(by.answer, claim).items() if cited is None else ()):
                 said = escaped(tr("Answered by {source}", source=name))
                 to = dict.fromkeys(("focus", "clear"), _selector(side, reply))
                 st.button(said, f"answered-{key}-{place}", None, focus.then, kwargs=to, type="tertiary", wrap=True)
 
 
-def _follow_up(by: Corrector, claim: AnswerClaim, numbers: Sequence[int], key: str) -> None:
-    """Offers what speaks against the claim, more like it, and what else each of its sources says."""
+def _follow_up(by: Corrector, claim: AnswerClaim, numbers: Sequence[int], key: str, moves: dict[str, _Move]) -> None:
+    """Offers what speaks against the claim, more like it, what else each of its sources says, and moves."""
     against, like, only = tr("What speaks against this"), tr("More like this"), tr("Only this source")
     answer, several = by.answer, len(numbers) > 1
     sources = {rf"{only} \[{number}\]" if several else only: number for number in numbers}
     # The key begins like those of the moves: a printed page shows none of them.
-    options, key = [against, like, *sources], f"move-on-{key}"
-    chosen = st.menu_button(tr("Follow up"), options, key=key, type="tertiary")
+    options, key = [against, like, *sources, *moves], f"move-on-{key}"
+    chosen = st.menu_button(tr("Follow up"), options, key=key, on_click=by.chosen, args=(key, moves), type="tertiary")
     if chosen == against:
         ask_view.begin(by.service, followups.counter_question(answer, claim), thread=by.run.id)
     elif chosen == like:
@@ -179,7 +194,7 @@ def _follow_up(by: Corrector, claim: AnswerClaim, numbers: Sequence[int], key: s
         with st.spinner(tr("Searching for similar sentences …")):
             told = by.service.more_like(by.run, answer, (*quotes_behind(claim, source), source.quote)[0])
         ask_view.carry_out(by.service, answer, f"{like} [{source.number}]", told)
-    elif chosen:
+    elif chosen in sources:
         number = sources[chosen]
         ask_view.carry_out(by.service, answer, f"{only} [{number}]", followups.single_source(answer, str(number)))
 
