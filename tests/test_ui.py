@@ -28,7 +28,7 @@ from web_server import WebServer
 from written_answers import answer, cited, stands
 
 from agent.answer.corrections import Corrections
-from agent.answer.model import Answer, AnswerClaim
+from agent.answer.model import Answer, AnswerClaim, AnswerDocument, shared_fields
 from agent.answer.wording import format_date
 from agent.options import RunOptions
 from agent.runs import service as session
@@ -645,6 +645,24 @@ def compared(app: AppTest) -> bool:
     return "quoted by both answers" in html(app)
 
 
+def test_the_rows_of_a_table_are_one_document_where_answers_are_compared(
+    page: Callable[..., AppTest], settings: Settings
+) -> None:
+    page()
+    rows = [cited(n, document_id=f"survey.csv, row {n}", title="") for n in (1, 2, 3)]
+    for run, sources in (("5" * 12, rows), ("6" * 12, [*rows[2:], cited(4, document_id="weir.md")])):
+        side = stands("p1", "other", "It is.", AnswerClaim(text="One.", citations=[sources[0].number]))
+        read = [
+            AnswerDocument(
+                **shared_fields(c, AnswerDocument), id=c.document_id, stances=[], quoted=[c.number], not_quoted=""
+            )
+            for c in sources
+        ]
+        store_answer(settings, answer("Is it?", side, citations=sources, documents=read), run)
+    shown = html(page(run="5" * 12, view="compare", **{"with": "6" * 12}))
+    assert "1 document quoted by both answers, 0 by the left one alone, 1 by the right one alone." in shown
+
+
 def test_the_ranked_list_says_what_it_is_below_its_heading(page: Callable[..., AppTest], settings: Settings) -> None:
     page()
     store_answer(settings, toll_answer(), "7" * 12)
@@ -703,7 +721,18 @@ def test_a_greeting_names_the_documents_that_a_question_would_search(page: Pages
     told = html(app := ask(page(), "Hello there!")).partition('role="status">')[2].partition("</p>")[0]
     assert told.startswith("Hello! Ask a question that these documents argue about: ‘")
     assert [title for title in titles if f"‘{title}’" not in told] == []
+    assert told.endswith(". For example: “Should …?” or “Who should pay for …?”")
     assert not [b for b in app.button if b.label.startswith("Ask: ")]
+
+
+def test_the_example_of_the_samples_stands_only_where_they_are_searched(page: Pages) -> None:
+    example, topics = 'class="sm-sample"', "Or ask the sample texts that come with Steelman, on one of thirty topics:"
+    assert example in html(page())
+    service = page.opened[0]
+    service.upload([("weir.md", LETTER.encode())], [], "letters")
+    until(page(), lambda _: (latest := service.latest_upload()) and latest.state.ended)
+    own = html(page())
+    assert (example in own, topics in own) == (False, True)
 
 
 def test_a_question_that_was_typed_outlives_a_visit_elsewhere(page: Callable[..., AppTest], settings: Settings) -> None:
@@ -784,7 +813,7 @@ def test_documents_are_added_opened_and_deleted(page: Callable[..., AppTest]) ->
     app.text_area[0].set_value("http://127.0.0.1:9/nothing")
     app.text_input[0].set_value("town hall")
     click(app, "Add")
-    until(app, lambda a: "1 document stored in" in html(a))
+    until(app, lambda a: "1 text stored in" in html(a))
     assert "empty.md" in html(app)  # what could not be read, and why
     assert "table.xlsx: this kind of file is not read. Save it as CSV" in html(app)
     assert "127.0.0.1" in html(app)
@@ -792,7 +821,7 @@ def test_documents_are_added_opened_and_deleted(page: Callable[..., AppTest]) ->
     click(app, "Open")
     assert "the ferry stops in winter" in html(app)
     click(app, "Delete for good")
-    until(app, lambda a: "0 documents" in html(a))
+    until(app, lambda a: "0 texts" in html(a))
 
 
 def shows(words: str, app: AppTest) -> bool:
@@ -801,7 +830,7 @@ def shows(words: str, app: AppTest) -> bool:
 
 def test_rows_that_count_as_documents_are_said_to(page: Callable[..., AppTest]) -> None:
     app = page(view="documents")
-    counts = "Each row of a table and each message of a mailbox counts as a document."
+    counts = "Each row of a table, each message of a mailbox and each quoted mail counts as a text."
     rows = f"text\n{LETTER.replace(',', '')}\n{LETTER.replace(',', '')} Or longer.\n".encode()
     for name, content in (("letter.txt", LETTER.encode()), ("rows.csv", rows)):
         app.file_uploader[0].set_value([(name, content, "text/plain")])
@@ -809,6 +838,16 @@ def test_rows_that_count_as_documents_are_said_to(page: Callable[..., AppTest]) 
         until(app, partial(shows, name))
         until(app, partial(shows, "stored in"))
         assert (counts in html(app)) == (name == "rows.csv")
+        read = "Read 1 of 1 upload: 2 texts stored in" if name == "rows.csv" else "Read 1 of 1 upload: 1 text stored in"
+        assert read in html(app)
+    assert "3 texts, 3 passages." in html(app)
+
+
+def test_settings_are_explained_without_names_of_files(page: Pages) -> None:
+    said = html(page(view="settings")).partition("These settings hold")[2].partition("</p>")[0]
+    assert "until its server stops" in said
+    assert "documentation tells how to keep settings" in said
+    assert not re.findall(r"\.env|\.md", said)
 
 
 def test_what_is_on_is_told_in_plain_words_before_technical_names(page: Callable[..., AppTest]) -> None:
@@ -910,7 +949,7 @@ def test_documents_are_their_persons_and_settings_nobodys(page_of: Callable[...,
     app = page_of(ANN, view="documents")
     app.file_uploader[0].set_value([("letter.txt", LETTER.encode(), "text/plain")])
     click(app, "Add")
-    until(app, lambda a: "1 document stored in &#x27;mine&#x27;" in html(a))
+    until(app, lambda a: "1 text stored in &#x27;mine&#x27;" in html(a))
     assert "Delete the collection for good" in labels(app)
     bob = page_of(BOB, view="documents")
     assert "letter.txt" in html(app)

@@ -32,25 +32,31 @@ class Corrector:
     answer: Answer
     told: list[str] = field(default_factory=list)  # the place that shows the last move
 
-    def buttons(self, claim: AnswerClaim, stands: str, key: str, stood: str) -> None:
-        """Shows a button for each near place that the claim can move to; see `_near`. A moved claim has a button that
-        moves it back. stands: the list with the claim, a side's id or `ALSO`. key: key of the claim's line. stood: the
-        line or row that shows the way back."""
+    def buttons(self, claim: AnswerClaim, stands: str, key: str, stood: str) -> dict[str, _Move]:
+        """Shows a button for each near place that the claim can move to. From a side, that is the other side, or
+        `ALSO` if there are several. From `ALSO`, these are the sides and off the question. Other ways are not near if
+        there is a Yes or No. A moved claim has a button that moves it back. Returns the moves to the other places by
+        their words in a menu. stands: the list with the claim, a side's id or `ALSO`. key: key of the claim's line.
+        stood: the line or row that shows the way back."""
         if not self._is_owner:
-            return
-        for words, to in self._near(stands).items():
+            return {}
+        sides = [side for side in self.answer.perspectives if side.id != stands]
+        facing = [side.id for side in sides if side.stance != "other"] or [side.id for side in sides]
+        against = stands.removesuffix("-against")
+        if stands == ALSO:
+            targets = {tr("Argues for {side}", side=self._places[side]): side for side in facing}
+            targets |= {tr("Not on this question"): OFF_QUESTION}
+        else:
+            targets = {tr("Wrong side?"): against if against != stands else facing[0] if len(facing) == 1 else ALSO}
+        for words, to in targets.items():
             told = tr("Moves it to {place}. You can take it back.", place=self._places[to])
-            moved = claim.text, stands.removesuffix("-against"), to, stood
+            moved = claim.text, against, to, stood
             st.button(f":small[{words}]", f"move-{to}-{key}", told, self._move, moved, type="tertiary")
         if claim.text in self._moved:
             words, told = tr("Undo"), tr("Moves it back.")
             st.button(f":small[{words}]", f"move-back-{key}", told, self._undo, (claim.text,), type="tertiary")
-
-    def moves(self, claim: AnswerClaim, stands: str, stood: str) -> dict[str, _Move]:
-        """Maps words of a menu to the moves to the places that have no button. Parameters: as in `buttons`."""
-        near, left = {stands, *self._near(stands).values()}, stands.removesuffix("-against")
-        far = [to for to in self._places if self._is_owner and to not in near]
-        return {tr("Move it to {place}", place=self._places[to]): (claim.text, left, to, stood) for to in far}
+        far = {to: name for to, name in self._places.items() if to not in (stands, *targets.values())}
+        return {tr("Move it to {place}", place=name): (claim.text, against, to, stood) for to, name in far.items()}
 
     def chosen(self, menu: str, moves: dict[str, _Move]) -> None:
         """Makes the move that was chosen in a menu, if the choice is a move. menu: the menu's key."""
@@ -74,17 +80,6 @@ class Corrector:
                         st.button(said, f"undo-to-{to}", None, self._move, moved, type="tertiary")
         elif not stands and self.service.corrections(self.run.id).own_moves(self.run.id):
             st.button(tr("Undo the last move of a quotation"), "undo-last", on_click=self._undo, type="tertiary")
-
-    def _near(self, stands: str) -> dict[str, str]:
-        """Maps words of buttons to places. From a side, the place is the other side, or `ALSO` if there are several.
-        From `ALSO`, the places are the sides and off the question. Other ways are no place if there is a Yes or No."""
-        sides = [side for side in self.answer.perspectives if side.id != stands]
-        facing = [side.id for side in sides if side.stance != "other"] or [side.id for side in sides]
-        against = stands.removesuffix("-against")
-        if stands != ALSO:
-            return {tr("Wrong side?"): against if against != stands else facing[0] if len(facing) == 1 else ALSO}
-        targets = {tr("Argues for {side}", side=self._places[side]): side for side in facing}
-        return targets | {tr("Not on this question"): OFF_QUESTION}
 
     @property
     def _is_owner(self) -> bool:
@@ -170,9 +165,8 @@ def sourced(
             return
         with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
             stands = ALSO if claim.role == "also" else key.rpartition("-")[0]
-            if cited is None:
-                by.buttons(claim, stands, key, row or key)
-            _follow_up(by, claim, list(lines), key, by.moves(claim, stands, row or key) if cited is None else {})
+            moves = by.buttons(claim, stands, key, row or key) if cited is None else {}
+            _follow_up(by, claim, list(lines), key, moves)
             for place, (name, (side, reply)) in enumerate(repliers(by.answer, claim).items() if cited is None else ()):
                 said = escaped(tr("Answered by {source}", source=name))
                 to = dict.fromkeys(("focus", "clear"), _selector(side, reply))
