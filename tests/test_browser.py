@@ -112,7 +112,7 @@ def test_a_file_that_does_not_fit_is_named_and_the_others_are_stored(
         assert (told.bounding_box() or {"height": 0})["height"] > 10, "Streamlit shows it only below the pointer"
         page.get_by_role("button", name="Add", exact=True).click()
         said = page.get_by_text(re.compile(r"^Not stored, because one upload holds 1 MB at most: [bc]\.txt\."))
-        page.get_by_text("3 documents stored in").wait_for()
+        page.get_by_text("3 texts stored in").wait_for()
         assert (said.is_visible(), {*replies}) == (True, {204}), "Streamlit would show 'AxiosError 413'"
         for name in ("a.txt", "d.txt"):
             assert page.locator("[class*=st-key-document-]", has_text=name).is_visible()

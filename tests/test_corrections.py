@@ -207,6 +207,19 @@ def test_the_crux_goes_with_a_claim_of_its_passages() -> None:
     assert kept == [False, True]
 
 
+def test_the_crux_stays_if_only_another_speaker_of_its_passage_is_moved() -> None:
+    before = toll_answer()
+    cited, other = before.perspectives[0].claims[0], before.perspectives[1].claims[-1]
+    first, second = (next(c for c in before.citations if c.number in claim.citations) for claim in (cited, other))
+    crux = cited.model_copy(update={"role": "crux", "text": "They differ on cost.", "evidence": [first.quote]})
+    sharing = second.model_copy(update={"passage_id": first.passage_id, "more": []})
+    citations = [sharing if c == second else c for c in before.citations]
+    before = before.model_copy(update={"crux": crux, "citations": citations})
+    moved = [moving(before, (claim.text, OFF_QUESTION)) for claim in (cited, other)]
+    assert [after.crux for after in moved] == [None, crux]
+    assert "left out" not in noted(moved[1])[0]
+
+
 def test_the_note_names_three_moves_with_both_places() -> None:
     moves = [(TEXTS[1], ALSO), (TEXTS[4], "p1"), (TEXTS[7], "p3"), (TEXTS[8], "p2"), (MILK, OFF_QUESTION)]
     assert noted(moving(quoting(), *moves)) == [

@@ -29,7 +29,7 @@ from written_answers import answer, cited, stands
 
 from agent.answer.corrections import Corrections
 from agent.answer.followups import CommandReply
-from agent.answer.model import Answer, AnswerClaim, Quotation
+from agent.answer.model import Answer, AnswerClaim, AnswerDocument, Quotation, shared_fields
 from agent.answer.wording import format_date
 from agent.options import RunOptions
 from agent.runs import service as session
@@ -240,6 +240,23 @@ def test_a_quotation_on_the_wrong_side_is_moved_and_put_back(page: Callable[...,
     off = f"{MOVED} from Yes to ‘Not on this question’."
     assert (carts in str(claims), off in html(again)) == (False, True)
     assert unscripted(click(click(again, "Undo"), UNDO_LAST)) == before
+
+
+def test_a_quotation_leaves_its_side_for_any_place_with_one_choice(page: Pages, settings: Settings) -> None:
+    page()
+    store_answer(settings, toll_answer(), "7" * 12)
+    before = unscripted(page(run="7" * 12))
+    for place in ("‘Also on this question’", "‘Not on this question’", "‘A yearly pass’"):
+        app = follow_up(page(run="7" * 12), "p1-1", f"Move it to {place}")
+        assert not app.exception
+        assert f"{MOVED} from Yes to {place}." in html(app)
+        assert not [w for w in html(app).split("<p ") if "You asked:" in w]
+        assert unscripted(click(app, "Undo")) == before
+    kept = {*app.menu_button(key="move-on-p1-1").options}
+    assert (f"Move it to {place}" in kept, "Move it to ‘No’" in kept) == (True, False)
+    others = page(run="7" * 12, shared="1").menu_button
+    assert others
+    assert not [option for menu in others for option in menu.options if "Move it" in option]
 
 
 def test_each_moved_quotation_is_put_back_where_it_stands(page: Callable[..., AppTest], settings: Settings) -> None:
@@ -579,13 +596,15 @@ def test_each_source_of_a_claim_can_be_looked_at_alone(page: Callable[..., AppTe
     store_answer(settings, answer("Is it?", *sides, citations=[cited(1), cited(2)]), "5" * 12)
     app = page(run="5" * 12)
     every = ["What speaks against this", "More like this", r"Only this source \[1\]", r"Only this source \[2\]"]
-    assert app.menu_button(key="move-on-p1-0").options == every
-    assert app.menu_button(key="move-on-p2-0").options == [*every[:2], "Only this source"]
+    away = ["Move it to ‘Also on this question’", "Move it to ‘Not on this question’"]
+    assert app.menu_button(key="move-on-p1-0").options == [*every, *away]
+    assert app.menu_button(key="move-on-p2-0").options == [*every[:2], "Only this source", *away]
     told = follow_up(app, "p1-0", every[3])
     reply = html(told).partition("You asked: Only this source [2]")[2]
     assert "Ferries stop in winter." in reply
     assert "Ferries are cheap." not in reply
     assert [b.key for b in told.button if str(b.key).startswith("cite-reply")] == ["cite-reply-1-0-2"]
+    assert not {*away} & {*told.menu_button(key="move-on-reply-1-0").options}
     again = follow_up(told, "reply-1-0", "Only this source")  # a reply leads on as well
     assert "You asked: Only this source [2]" in html(again).partition("You asked: ")[2]
     assert not [b.key for b in again.button if "move-p2-reply" in str(b.key)]
@@ -640,6 +659,24 @@ def test_the_answer_lists_its_sources_and_can_be_taken_along(page: Callable[...,
 
 def compared(app: AppTest) -> bool:
     return "quoted by both answers" in html(app)
+
+
+def test_the_rows_of_a_table_are_one_document_where_answers_are_compared(
+    page: Callable[..., AppTest], settings: Settings
+) -> None:
+    page()
+    rows = [cited(n, document_id=f"survey.csv, row {n}", title="") for n in (1, 2, 3)]
+    for run, sources in (("5" * 12, rows), ("6" * 12, [*rows[2:], cited(4, document_id="weir.md")])):
+        side = stands("p1", "other", "It is.", AnswerClaim(text="One.", citations=[sources[0].number]))
+        read = [
+            AnswerDocument(
+                **shared_fields(c, AnswerDocument), id=c.document_id, stances=[], quoted=[c.number], not_quoted=""
+            )
+            for c in sources
+        ]
+        store_answer(settings, answer("Is it?", side, citations=sources, documents=read), run)
+    shown = html(page(run="5" * 12, view="compare", **{"with": "6" * 12}))
+    assert "1 document quoted by both answers, 0 by the left one alone, 1 by the right one alone." in shown
 
 
 def test_the_ranked_list_says_what_it_is_below_its_heading(page: Callable[..., AppTest], settings: Settings) -> None:
@@ -700,7 +737,18 @@ def test_a_greeting_names_the_documents_that_a_question_would_search(page: Pages
     told = html(app := ask(page(), "Hello there!")).partition('role="status">')[2].partition("</p>")[0]
     assert told.startswith("Hello! Ask a question that these documents argue about: ‘")
     assert [title for title in titles if f"‘{title}’" not in told] == []
+    assert told.endswith(". For example: “Should …?” or “Who should pay for …?”")
     assert not [b for b in app.button if b.label.startswith("Ask: ")]
+
+
+def test_the_example_of_the_samples_stands_only_where_they_are_searched(page: Pages) -> None:
+    example, topics = 'class="sm-sample"', "Or ask the sample texts that come with Steelman, on one of thirty topics:"
+    assert example in html(page())
+    service = page.opened[0]
+    service.upload([("weir.md", LETTER.encode())], [], "letters")
+    until(page(), lambda _: (latest := service.latest_upload()) and latest.state.ended)
+    own = html(page())
+    assert (example in own, topics in own) == (False, True)
 
 
 def test_a_question_that_was_typed_outlives_a_visit_elsewhere(page: Callable[..., AppTest], settings: Settings) -> None:
@@ -781,7 +829,7 @@ def test_documents_are_added_opened_and_deleted(page: Callable[..., AppTest]) ->
     app.text_area[0].set_value("http://127.0.0.1:9/nothing")
     app.text_input[0].set_value("town hall")
     click(app, "Add")
-    until(app, lambda a: "1 document stored in" in html(a))
+    until(app, lambda a: "1 text stored in" in html(a))
     assert "empty.md" in html(app)  # what could not be read, and why
     assert "table.xlsx: this kind of file is not read. Save it as CSV" in html(app)
     assert "127.0.0.1" in html(app)
@@ -789,7 +837,7 @@ def test_documents_are_added_opened_and_deleted(page: Callable[..., AppTest]) ->
     click(app, "Open")
     assert "the ferry stops in winter" in html(app)
     click(app, "Delete for good")
-    until(app, lambda a: "0 documents" in html(a))
+    until(app, lambda a: "0 texts" in html(a))
 
 
 def shows(words: str, app: AppTest) -> bool:
@@ -798,7 +846,7 @@ def shows(words: str, app: AppTest) -> bool:
 
 def test_rows_that_count_as_documents_are_said_to(page: Callable[..., AppTest]) -> None:
     app = page(view="documents")
-    counts = "Each row of a table and each message of a mailbox counts as a document."
+    counts = "Each row of a table, each message of a mailbox and each quoted mail counts as a text."
     rows = f"text\n{LETTER.replace(',', '')}\n{LETTER.replace(',', '')} Or longer.\n".encode()
     for name, content in (("letter.txt", LETTER.encode()), ("rows.csv", rows)):
         app.file_uploader[0].set_value([(name, content, "text/plain")])
@@ -806,6 +854,16 @@ def test_rows_that_count_as_documents_are_said_to(page: Callable[..., AppTest]) 
         until(app, partial(shows, name))
         until(app, partial(shows, "stored in"))
         assert (counts in html(app)) == (name == "rows.csv")
+        read = "Read 1 of 1 upload: 2 texts stored in" if name == "rows.csv" else "Read 1 of 1 upload: 1 text stored in"
+        assert read in html(app)
+    assert "3 texts, 3 passages." in html(app)
+
+
+def test_settings_are_explained_without_names_of_files(page: Pages) -> None:
+    said = html(page(view="settings")).partition("These settings hold")[2].partition("</p>")[0]
+    assert "until its server stops" in said
+    assert "documentation tells how to keep settings" in said
+    assert not re.findall(r"\.env|\.md", said)
 
 
 def test_what_is_on_is_told_in_plain_words_before_technical_names(page: Callable[..., AppTest]) -> None:
@@ -907,7 +965,7 @@ def test_documents_are_their_persons_and_settings_nobodys(page_of: Callable[...,
     app = page_of(ANN, view="documents")
     app.file_uploader[0].set_value([("letter.txt", LETTER.encode(), "text/plain")])
     click(app, "Add")
-    until(app, lambda a: "1 document stored in &#x27;mine&#x27;" in html(a))
+    until(app, lambda a: "1 text stored in &#x27;mine&#x27;" in html(a))
     assert "Delete the collection for good" in labels(app)
     bob = page_of(BOB, view="documents")
     assert "letter.txt" in html(app)

@@ -44,11 +44,14 @@ def home(open_service: Callable[[], PageService]) -> None:
     """Shows the empty page: an introduction, the field, a small real answer and all topics of the samples."""
     lead()
     form(open_service)
-    _scope(service := open_service())
-    _example()
+    if SAMPLES in _scope(service := open_service()):
+        _example()
     _topics(service)
 
 
+_ARGUED = mark(
+    "Ask a question that these documents argue about: {titles}. For example: “Should …?” or “Who should pay for …?”"
+)
 _LEAD = mark(
     "Ask something that people disagree on. Steelman searches for every side, and shows the strongest case that its "
     "sources make for each, in their own words."
@@ -163,8 +166,8 @@ def _sources(service: PageService, places: dict[str, Any], key: str) -> dict[str
     return {"sources": tuple(chosen) if set(chosen) < set(kinds) and not pages else (), "urls": tuple(pages)}
 
 
-def _scope(service: PageService) -> None:
-    """Shows which collections and kinds of sources the next question searches."""
+def _scope(service: PageService) -> Sequence[str]:
+    """Shows which collections and kinds of sources the next question searches. Returns the collections."""
     held = {c.name: c.passages for c in service.store.collections()}
     known = {SAMPLES: tr("sample passages, written for this project")}
     chosen = service.places(None) | kept_places(service) | st.session_state.get("chosen", {})
@@ -176,6 +179,7 @@ def _scope(service: PageService) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         html.small(tr("A question searches: {places}. Options change that.", places=", ".join(parts)))
         link(tr("Add your documents"), "add-documents", view="documents")
+    return places
 
 
 def _example() -> None:
@@ -190,7 +194,7 @@ def _example() -> None:
 
 def _topics(service: PageService) -> None:
     """Offers every question that the samples answer."""
-    html.small(tr("Or try one of the thirty topics of the sample texts:"))
+    html.small(tr("Or ask the sample texts that come with Steelman, on one of thirty topics:"))
     names = {
         question: topic.replace("-", " ").replace("ai ", "AI ").replace("gm ", "GM ")
         for topic, question in sample_questions().items()
@@ -263,7 +267,7 @@ def _greet(service: PageService, greeting: GreetingError, places: Sequence[str])
         st.button(tr("Ask: {question}", question=EXAMPLE), key="example", on_click=_ask_example)
         return
     named = ", ".join(in_marks(label(title), "‘{}’") for title in [*titles][:3])
-    html.warning(f"{greeting.reply} {tr('Ask a question that these documents argue about: {titles}', titles=named)}")
+    html.warning(f"{greeting.reply} {tr(_ARGUED, titles=named)}")
 
 
 def _ask_example() -> None:

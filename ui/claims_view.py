@@ -20,6 +20,7 @@ from ui.service import PageService
 _OPEN = 4  # number of a side's claims that are not folded
 _Opened = tuple[str, int, tuple[str, ...], str]  # run, citation, quotations to mark, key of its button
 _NONE: _Opened = "", 0, (), ""
+_Move = tuple[str, str, str, str]  # a claim's text, the place that it leaves, its new place, the line with the way back
 
 
 @dataclass(frozen=True)
@@ -31,13 +32,14 @@ class Corrector:
     answer: Answer
     told: list[str] = field(default_factory=list)  # the place that shows the last move
 
-    def buttons(self, claim: AnswerClaim, stands: str, key: str, stood: str) -> None:
-        """Shows a button for each place that the claim can move to. From a side, the target is the other side, or
-        `ALSO` if there are several. From `ALSO`, the targets are the sides and off the question. Other ways are no
-        target if there is a Yes or No. A moved claim has a button that moves it back. stands: the list with the claim,
-        a side's id or `ALSO`. key: key of the claim's line. stood: the line or row that shows the way back."""
+    def buttons(self, claim: AnswerClaim, stands: str, key: str, stood: str) -> dict[str, _Move]:
+        """Shows a button for each near place that the claim can move to. From a side, that is the other side, or
+        `ALSO` if there are several. From `ALSO`, these are the sides and off the question. Other ways are not near if
+        there is a Yes or No. A moved claim has a button that moves it back. Returns the moves to the other places by
+        their words in a menu. stands: the list with the claim, a side's id or `ALSO`. key: key of the claim's line.
+        stood: the line or row that shows the way back."""
         if not self._is_owner:
-            return
+            return {}
         sides = [side for side in self.answer.perspectives if side.id != stands]
         facing = [side.id for side in sides if side.stance != "other"] or [side.id for side in sides]
         against = stands.removesuffix("-against")
@@ -53,6 +55,13 @@ class Corrector:
         if claim.text in self._moved:
             words, told = tr("Undo"), tr("Moves it back.")
             st.button(f":small[{words}]", f"move-back-{key}", told, self._undo, (claim.text,), type="tertiary")
+        far = {to: name for to, name in self._places.items() if to not in (stands, *targets.values())}
+        return {tr("Move it to {place}", place=name): (claim.text, against, to, stood) for to, name in far.items()}
+
+    def chosen(self, menu: str, moves: dict[str, _Move]) -> None:
+        """Makes the move that was chosen in a menu, if the choice is a move. menu: the menu's key."""
+        if moved := moves.get(st.session_state[menu]):
+            self._move(*moved)
 
     def undo(self, stands: str = "") -> None:
         """Shows the new place of a moved claim, with Undo and the other places, once: where the claim stood, else in
@@ -155,23 +164,23 @@ def sourced(
         if not lines:
             return
         with st.container(horizontal=True, vertical_alignment="center", gap="xsmall"):
-            if cited is None:
-                by.buttons(claim, ALSO if claim.role == "also" else key.rpartition("-")[0], key, row or key)
-            _follow_up(by, claim, list(lines), key)
+            stands = ALSO if claim.role == "also" else key.rpartition("-")[0]
+            moves = by.buttons(claim, stands, key, row or key) if cited is None else {}
+            _follow_up(by, claim, list(lines), key, moves)
             for place, (name, (side, reply)) in enumerate(repliers(by.answer, claim).items() if cited is None else ()):
                 said = escaped(tr("Answered by {source}", source=name))
                 to = dict.fromkeys(("focus", "clear"), _selector(side, reply))
                 st.button(said, f"answered-{key}-{place}", None, focus.then, kwargs=to, type="tertiary", wrap=True)
 
 
-def _follow_up(by: Corrector, claim: AnswerClaim, numbers: Sequence[int], key: str) -> None:
-    """Offers what speaks against the claim, more like it, and what else each of its sources says."""
+def _follow_up(by: Corrector, claim: AnswerClaim, numbers: Sequence[int], key: str, moves: dict[str, _Move]) -> None:
+    """Offers what speaks against the claim, more like it, what else each of its sources says, and moves."""
     against, like, only = tr("What speaks against this"), tr("More like this"), tr("Only this source")
     answer, several = by.answer, len(numbers) > 1
     sources = {rf"{only} \[{number}\]" if several else only: number for number in numbers}
     # The key begins like those of the moves: a printed page shows none of them.
-    options, key = [against, like, *sources], f"move-on-{key}"
-    chosen = st.menu_button(tr("Follow up"), options, key=key, type="tertiary")
+    options, key = [against, like, *sources, *moves], f"move-on-{key}"
+    chosen = st.menu_button(tr("Follow up"), options, key=key, on_click=by.chosen, args=(key, moves), type="tertiary")
     if chosen == against:
         ask_view.begin(by.service, followups.counter_question(answer, claim), thread=by.run.id)
     elif chosen == like:
@@ -179,7 +188,7 @@ def _follow_up(by: Corrector, claim: AnswerClaim, numbers: Sequence[int], key: s
         with st.spinner(tr("Searching for similar sentences …")):
             told = by.service.more_like(by.run, answer, (*quotes_behind(claim, source), source.quote)[0])
         ask_view.carry_out(by.service, answer, f"{like} [{source.number}]", told)
-    elif chosen:
+    elif chosen in sources:
         number = sources[chosen]
         ask_view.carry_out(by.service, answer, f"{only} [{number}]", followups.single_source(answer, str(number)))
 

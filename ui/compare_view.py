@@ -9,6 +9,7 @@ from agent.answer import followups, wording
 from agent.answer.ballots import answer_page, ranked_page
 from agent.answer.debate_sheet import corrected_lines
 from agent.answer.model import Answer
+from agent.answer.summary import file_of
 from agent.runs.store import RunRow
 from tools.errors import UnknownRunError
 from tools.language.lexicon import count
@@ -39,7 +40,7 @@ def show(service: PageService, run: RunRow, answer: Answer, view: str) -> None:
     if view == "ranked":
         html.line(tr("Beside the answer: the best-matching passages, in the order of a search engine, not by side."))
     elif second:
-        one, two = ({(c.collection, c.document_id) for c in told.citations} for told in (answer, second))
+        one, two = ({file_of(d) for d in told.documents if d.quoted} for told in (answer, second))
         both = count(len(one & two), "document")
         html.line(tr(_QUOTED, both=both, left=len(one - two), right=len(two - one)))
     if not other and view == "compare":

@@ -18,9 +18,7 @@ from ui import guard, html, permissions, source_view
 from ui.escaping import escaped, label, text
 from ui.service import PageService
 
-_STORED = mark(
-    "{documents} stored in '{collection}' ({passages}); already there: {unchanged}. Read: {read} of {uploads}."
-)
+_STORED = mark("Read {read} of {uploads}: {texts} stored in '{collection}' ({passages}); already there: {unchanged}.")
 _LEFT_OUT = mark(
     "Not stored, because one upload holds {megabytes} MB at most: {files}. Add the rest in another upload."
 )
@@ -84,11 +82,11 @@ def _progress(service: PageService) -> None:
             st.session_state["collection"] = state.collection
         st.rerun()
     unread = len(report.broken) + sum(problem.startswith("http") for problem in report.problems)
-    told = {"documents": count(report.stored, "document"), "collection": service.called(state.collection)}
+    told = {"texts": count(report.stored, "text"), "collection": service.called(state.collection)}
     told |= {"passages": count(report.passages, "passage"), "unchanged": grouped(report.unchanged)}
     html.line(tr(_STORED, **told, read=grouped(total - unread), uploads=count(total, "upload")))
     if report.stored + report.unchanged > total - unread:
-        html.small(tr("Each row of a table and each message of a mailbox counts as a document."))
+        html.small(tr("Each row of a table, each message of a mailbox and each quoted mail counts as a text."))
     if state.failure:
         html.error(permissions.cause(state.failure.cause()))
     for problem in report.problems[:_PROBLEMS]:
@@ -126,7 +124,7 @@ def _collections(service: PageService) -> None:
     here = next((c for c in known if c.name == chosen), None)
     if here is None:
         return
-    held = f"{count(here.documents, 'document')}, {count(here.passages, 'passage')}."
+    held = f"{count(here.documents, 'text')}, {count(here.passages, 'passage')}."
     own = here.person == service.person and here.name != SAMPLES
     samples = tr("They come with Steelman and cannot be changed.")
     shared = tr("Everybody shares them; only the operator of this page can change them.")

@@ -48,9 +48,8 @@ _GROUPS = {
 """The settings that can be changed here, with their labels. The help beside a field tells the setting's name in
 .env."""
 _HOLD = mark(
-    "These settings hold for everybody who uses this page, until its server stops. They are not stored, and "
-    "keys are not shown again. To keep settings, write them into the file .env in Steelman's folder. What each "
-    "provider costs and what is sent to it stands in Steelman's documentation, in docs/providers.md."
+    "These settings hold for everybody who uses this page, until its server stops. Keys are not shown again. "
+    "Steelman's documentation tells how to keep settings, and what each provider costs and is sent."
 )
 _FOR_ADMINS = mark(
     "These are for everybody who logs in; the operator of this page sets them, and can let others set them too. To be "

@@ -160,8 +160,8 @@ def apply_corrections(answer: Answer, moves: Mapping[str, str]) -> Answer:
     also = overlay.claims(ClaimPlace(ALSO), answer.also)
     sides = [s for s in map(overlay.side, answer.perspectives) if s]
     cased = [claim for side in sides for claim in side.all_claims]
-    lost = {passage for m in moved for passage in _passages(answer, m.claim)}
-    crux = answer.crux if answer.crux and lost.isdisjoint(_passages(answer, answer.crux)) else None
+    lost = {source for m in moved for source in _rests_on(answer, m.claim)}
+    crux = answer.crux if answer.crux and lost.isdisjoint(_rests_on(answer, answer.crux)) else None
     known = {n for claim in (*cased, *also, *([crux] if crux else [])) for n in claim.citations}
     off = {m.claim.text for m in moved if m.to.side == OFF_QUESTION}
     gaps = [gap for gap in answer.gaps if (cased or also) and gap.text not in off]
@@ -324,7 +324,12 @@ def _placed(answer: Answer) -> Iterator[tuple[ClaimPlace, AnswerClaim]]:
 
 
 def _passages(answer: Answer, claim: AnswerClaim) -> set[int]:
-    """Returns the ids of the passages whose words the claim quotes or rests on."""
-    cited = [q for c in answer.citations if c.number in claim.citations for q in c.quotations]
+    return {passage for _, passage in _rests_on(answer, claim)}
+
+
+def _rests_on(answer: Answer, claim: AnswerClaim) -> set[tuple[int, int]]:
+    """Returns the citation numbers whose words the claim quotes or rests on, each with the id of the words' passage.
+    One passage may have several numbers, one for each of its speakers."""
+    cited = [(c.number, q) for c in answer.citations if c.number in claim.citations for q in c.quotations]
     # A crux may rest on one of the sentences that a claim quotes.
-    return {q.passage_id for q in cited if any(said in q.quote for said in claim.evidence or [claim.text])}
+    return {(n, q.passage_id) for n, q in cited if any(said in q.quote for said in claim.evidence or [claim.text])}

@@ -142,9 +142,14 @@ def by_file(documents: Iterable[AnswerDocument]) -> list[list[AnswerDocument]]:
     it quotes. Every count of documents counts these groups, because a reader regards such a file as one document."""
     files: dict[tuple[str, ...], list[AnswerDocument]] = {}
     for document in documents:
-        file = document.file or (part[1] if (part := _PART.fullmatch(document.id)) else document.id)
-        files.setdefault((document.collection, file, document.title, document.url), []).append(document)
+        files.setdefault(file_of(document), []).append(document)
     return [*files.values()]
+
+
+def file_of(document: AnswerDocument) -> tuple[str, ...]:
+    """Returns what the parts of a file have in common; see `by_file`."""
+    file = document.file or (part[1] if (part := _PART.fullmatch(document.id)) else document.id)
+    return document.collection, file, document.title, document.url
 
 
 def _stance_class(stances: Sequence[DocumentStance], state: RunState) -> tuple[int, str]:
