@@ -10,6 +10,7 @@ from typing import Annotated, Literal, NotRequired, TypeVar
 from typing_extensions import TypedDict  # LangGraph cannot use `typing.TypedDict` before Python 3.12
 
 from tools.budget import NoteKind
+from tools.language.grounding import overlaps
 from tools.language.lexicon import analyzer
 from tools.language.question import ANSWERS
 from tools.passages import EvidenceKind
@@ -250,6 +251,7 @@ class RunState(TypedDict, total=False):
     question: str  # given
     earlier: list[str]  # given: questions asked before in the thread, oldest first
     against: CounterTarget  # given: the target, if the question asks for counter-arguments
+    opposed: str  # given: the quotation of no side, if the question asks what speaks against it
     framing: FramingState  # given if no model plans; otherwise frame
     perspectives: list[Perspective]  # frame, expand, judge, lookup: editable in `review`; none for a fact
     question_results: list[int]  # frame, expand: results of the search for the question itself
@@ -338,3 +340,9 @@ class BranchState(TypedDict):
     failed_providers: list[str]
     web_only: NotRequired[bool]  # all passages of the store were read already
     framing: NotRequired[FramingState]
+
+
+def repeats_target(state: RunState, text: str) -> bool:
+    """Whether a text repeats the claim that the question wants to see opposed, so that it is no reply to the claim."""
+    target = state["against"]["text"] if "against" in state else state.get("opposed", "")
+    return bool(target) and overlaps(text, target)

@@ -138,6 +138,8 @@ def test_gaps_that_documents_name_are_quoted_with_their_source() -> None:
     found = assemble("run", told, passages, {"all": "test"}, [], 1.5, {4: 1})
     night, _ = texts[2].split(". ")
     assert [gap.text for gap in found.gaps] == [texts[1], f"{night}.", texts[3]]
+    told |= {"opposed": texts[3]}  # what is opposed is no reply to itself
+    assert texts[3] not in [gap.text for gap in assemble("run", told, passages, {"all": "test"}, [], 1.5, {4: 1}).gaps]
     assert [found.gaps[0].citations, found.gaps[0].speaker] == [[1], "Ann Lee"]
     quotes = {c.number: [q.quote for q in c.quotations] for c in found.citations}
     assert all(gap.text in quotes[gap.citations[0]] for gap in found.gaps)

@@ -58,3 +58,18 @@ def test_each_similar_quotation_names_its_source() -> None:
     reply = similar_quotations(GIVEN, [("Tolls help.", p) for p in passages])
     sources = ["Ann Lee, The Courier", "A letter", "Ann Lee, a.md", "a.md", "survey.csv, row 7", "Toll Watch"]
     assert [line for line, _ in reply.lines] == [f"“Tolls help.” – {source}" for source in sources]
+
+
+def test_a_similar_quotation_has_a_number_only_where_the_answer_quotes_that_very_sentence() -> None:
+    text = 'Ida Venn opened the ferry. "Tolls pay for the quay," said Olav Prest. "Tolls close shops," said Mette Hald.'
+    passage = Passage(7, "news", "c", text, "The quay", publisher="The Courier", author="Lis Oker")
+    sentences = ['"Tolls pay for the quay," said Olav Prest.', '"Tolls close shops," said Mette Hald.']
+    news = {"passage_id": 7, "document_id": "news", "publisher": "The Courier"}
+    opening = cited(1, **news, quote="Ida Venn opened the ferry.", speaker="Lis Oker")
+    prest = cited(2, **news, quote=sentences[0], speaker="Olav Prest, quoted by Lis Oker")
+    reply = similar_quotations(answer(PRO, citations=[opening, prest]), [(said, passage) for said in sentences])
+    assert [(line.partition(" – ")[2], numbers) for line, numbers in reply.lines] == [
+        ("Olav Prest, quoted by Lis Oker, The Courier", [2]),
+        ("Mette Hald, quoted by Lis Oker, The Courier", []),
+    ]
+    assert [reply.quotes[line] for line, _ in reply.lines] == sentences

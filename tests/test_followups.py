@@ -15,7 +15,7 @@ from model_server import ModelServer, Reply
 from providers import build
 from written_answers import cited, stands
 
-from agent.answer.followups import counter_question, counter_target, suggested_followups
+from agent.answer.followups import counter_question, counter_target, initial_state, suggested_followups
 from agent.answer.model import Answer, AnswerClaim, Note, Quotation
 from agent.answer.summary import queries_in_words, summarise
 from agent.answer.wording import queries_tried
@@ -154,6 +154,17 @@ async def test_the_run_searches_for_the_contrary_side_alone_and_says_to_what_it_
     assert (earlier.against.text, earlier.against.side) == (point, "For")
 
 
+async def test_what_is_opposed_stands_on_no_side(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with door(settings) as runs:
+        before = await runs.answer(await runs.start(QUESTION))
+        for claim in (c for side in before.perspectives for c in side.claims[:1]):
+            opposed = {"opposed": claim.text}
+            monkeypatch.setattr("agent.runs.bootstrap.initial_state", lambda *a, o=opposed: initial_state(*a) | o)
+            reply = await runs.answer(await runs.start(QUESTION))
+            said = [c.text for s in reply.perspectives for c in s.claims]
+            assert (claim.text in said, bool(said)) == (False, True)
+
+
 @pytest.mark.parametrize("apart", [False, True])
 async def test_a_run_that_is_resumed_keeps_what_it_argues_against(settings: Settings, apart: bool) -> None:
     async with door(settings) as runs:
@@ -278,6 +289,8 @@ def test_words_of_no_side_are_countered_in_full() -> None:
     asked = counter_question(told, other)
     assert asked == f"What speaks against “{other.text}”?"
     assert counter_target(asked, [told]) is None, "a question of its own"
+    assert initial_state(asked, [BRIDGES], [told])["opposed"] == other.text
+    assert "opposed" not in initial_state("What speaks against “the river”?", [BRIDGES], [told])
 
 
 def test_queries_stand_in_marks_sentence_by_sentence_and_once_in_an_answer() -> None:

@@ -92,6 +92,23 @@ async def test_a_quotation_without_its_salutation_begins_with_a_capital(own_runs
     assert claim_text(quoted, "").startswith("“[I]n eleven years")
 
 
+async def test_what_speaks_against_a_quotation_is_never_the_quotation(own_runs: Runs) -> None:
+    said = {
+        "a": "I have swum in the village pool since I was six, and I am for keeping the village pool.",
+        "b": "My sister calls the village pool cold. I never learned to swim in the village pool. Why heat it?",
+        "c": "I have lived by the village pool for years, and the village pool should be closed.",
+        "d": "We were never asked about the village pool. My children swim in the village pool each summer.",
+    }
+    ingest(own_runs, [SourceDocument(name, text) for name, text in said.items()], "pool")
+    quoted = (await asked(own_runs, QUESTION)).also
+    for claim in quoted:
+        reply = await asked(own_runs, QUESTION, f"What speaks against “{claim.text}”?")
+        others = [c.text for c in reply.also]
+        assert (reply.perspectives, [t for t in others if t in claim.text or claim.text in t]) == ([], [])
+        assert others
+    assert len(quoted) > 2
+
+
 async def test_what_the_documents_do_not_speak_of_gets_nothing(runs: Runs) -> None:
     assert (await asked(runs, "How many moons has Jupiter?")).also == []
     assert (await asked(runs, QUESTION, "what do economists say about tariffs?")).also == []
@@ -107,6 +124,7 @@ async def test_what_the_documents_do_not_speak_of_gets_nothing(runs: Runs) -> No
         ("Do teachers agree?", "plain", QUESTION),
         ("Are there exceptions for clubs?", "plain", QUESTION),
         ("the cost", "plain", QUESTION),
+        ("What speaks against “I am glad, and the village pool should be closed.”?", "plain", QUESTION),
         ("how should the council decide?", "open", "How should the council decide?"),
     ],
 )

@@ -140,6 +140,17 @@ async def test_only_what_is_sure_and_on_the_question_is_a_case(made: Callable[[A
     assert np.all(one.confidence + other.confidence <= 1 + 1e-9)
 
 
+async def test_no_sentence_replies_to_a_claim_that_it_holds_or_that_holds_it(made: Callable[[Any], Models]) -> None:
+    held = f"{GOOD} It is far."
+    longer = "I have lived beside the old mill for forty years with my two sons, and my neighbour says: " + GOOD
+    models = made(Stances(lambda text: (0.95, 0.02)))
+    counter = FramingState(form="counter", question=QUESTION, alternatives=[], focus=held, claim=NO)
+    for focus, left in ((held, [longer, BETTER]), (GOOD, [BETTER])):
+        given = briefs(models.judge(), [passage(1, longer), passage(2, GOOD), passage(3, BETTER)], [])
+        one, _ = await score_sentences(models, [replace(b, framing={**counter, "focus": focus}) for b in given])
+        assert texts(one, one.case) == left
+
+
 async def test_what_speaks_for_the_other_side_is_refused_in_whatever_company(made: Callable[[Any], Models]) -> None:
     company = [GOOD, BETTER, "The bridge over the river carries a town to work.", BAD]
 

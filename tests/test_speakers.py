@@ -691,6 +691,27 @@ def test_who_is_reported(sentence: str, who: str) -> None:
     assert reported_speaker(sentence, sentence) == who
 
 
+@pytest.mark.parametrize(
+    ("sentence", "who"),
+    [
+        (
+            'Ferrow Dockers\' Association argued that nine cranes would stand idle. "We call it dismissal," said its '
+            "chairman, Owain Teale.",
+            "Ferrow Dockers' Association",
+        ),
+        (
+            "Northgate Nurses’ Union says that the ward has lost six beds, and asks who counts.",
+            "Northgate Nurses’ Union",
+        ),
+        ("Yesterday Pell Street Residents' Group complained that nobody had asked it.", "Pell Street Residents' Group"),
+        ("Speaking to farmers' wives in Marsh, Lotte Brandt warned that the levy would grow.", "Lotte Brandt"),
+        ("The Marsh Farmers' Guild secretary, Una Marr, argued that the valley would empty.", "Una Marr"),
+    ],
+)
+def test_a_body_of_many_people_is_reported(sentence: str, who: str) -> None:
+    assert reported_speaker(sentence, sentence) == who
+
+
 PORTER = 'Ida Roe told us it is early. A porter who did not want to be named said it is not. "It is late," he said.'
 MAIL = 'I have not signed. Mr Roe says that sixty are enough. "Sixty will do," Mr Roe told us.'
 

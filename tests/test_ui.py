@@ -28,7 +28,8 @@ from web_server import WebServer
 from written_answers import answer, cited, stands
 
 from agent.answer.corrections import Corrections
-from agent.answer.model import Answer, AnswerClaim, AnswerDocument, shared_fields
+from agent.answer.followups import CommandReply
+from agent.answer.model import Answer, AnswerClaim, AnswerDocument, Quotation, shared_fields
 from agent.answer.wording import format_date
 from agent.options import RunOptions
 from agent.runs import service as session
@@ -607,6 +608,21 @@ def test_each_source_of_a_claim_can_be_looked_at_alone(page: Callable[..., AppTe
     again = follow_up(told, "reply-1-0", "Only this source")  # a reply leads on as well
     assert "You asked: Only this source [2]" in html(again).partition("You asked: ")[2]
     assert not [b.key for b in again.button if "move-p2-reply" in str(b.key)]
+
+
+def test_a_line_of_a_reply_opens_its_source_at_its_own_sentence(
+    page: Callable[..., AppTest], settings: Settings
+) -> None:
+    page()
+    other = Quotation(passage_id=1, quote="Ferries are cheap.", support=0.9)
+    sources = [cited(1, quote="Ferries stop in winter.", more=[other])]
+    store_answer(settings, answer("Is it?", stands("p1", "other", "It is."), citations=sources), "5" * 12)
+    app = page(run="5" * 12)
+    line = "“Ferries are cheap.” – Una Roe, Press 1"
+    reply = CommandReply("More like this", [(line, [1])], {line: "Ferries are cheap."})
+    app.session_state[f"replies-{'5' * 12}"] = [("More like this [1]", reply)]
+    app.run().button(key="cite-reply-1-0-1").click().run()
+    assert app.session_state["source"][2] == ("Ferries are cheap.",)
 
 
 def test_a_search_that_finds_nothing_more_says_so(page: Callable[..., AppTest], settings: Settings) -> None:

@@ -241,17 +241,18 @@ def _conversation(by: claims_view.Corrector, answer: Answer) -> None:
             you = text(tr("You asked: {question}", question=asked))
             st.html(f'<p class="sm-small">{you}</p><b>{text(reply.heading)}</b>')
             for number, (said, cited) in enumerate(reply.lines):
-                _reply_line(by, said, cited, f"reply-{place}-{number}")
+                _reply_line(by, said, cited, f"reply-{place}-{number}", reply.quotes.get(said, ""))
     if replies:
         html.small(tr("Reloading the page removes these replies."))
 
 
-def _reply_line(by: claims_view.Corrector, said: str, cited: Sequence[int], key: str) -> None:
-    """Shows a line of a reply. If the line is a claim of the answer, its sources follow as in the answer."""
+def _reply_line(by: claims_view.Corrector, said: str, cited: Sequence[int], key: str, quote: str) -> None:
+    """Shows a line of a reply. If the line is a claim of the answer, its sources follow as in the answer. quote: the
+    words that the sources mark."""
     every = [*(c for side in by.answer.perspectives for c in side.all_claims), *by.answer.also]
     same = (c for c in every if {*cited} & {*c.citations} and said.endswith(wording.claim_text(c)))
     if (claim := next(same, None)) is None:
-        plain = AnswerClaim(text=said, citations=list(cited), quoted=False)
+        plain = AnswerClaim(text=said, citations=list(cited), quoted=False, evidence=[quote])
         claims_view.line(by.answer, f'<p class="sm-claim">{text(said)}</p>', plain, key)
         return
     words = said.removesuffix(wording.claim_text(claim)) + wording.claim_text(claim, speaker="")

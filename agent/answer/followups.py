@@ -45,6 +45,8 @@ def initial_state(question: str, earlier: Sequence[str], answers: Sequence[Answe
     state = RunState(version=STATE_VERSION, question=question, earlier=before)
     if against := counter_target(question, answers):  # the target becomes the focus of the thread's question
         return RunState(**state, against=against, framing=counter_framing(against))
+    if opposed := _opposed(question, answers):
+        state["opposed"] = opposed
     if _COMMAND.fullmatch(question):
         what = tr("'{command}' is no question, but a command: give it below an answer, on the page or in the chat.")
         raise QuestionError(what.format(command=question))
@@ -70,6 +72,15 @@ def counter_target(question: str, answers: Sequence[Answer]) -> CounterTarget | 
     names = ", ".join(f"'{s.name}'" for s in with_case[0].perspectives)
     numbers = _numbers_in_words(with_case[0])
     raise QuestionError(f"the last answer has no '{what}' to argue against. {numbers} Its sides are {names}.")
+
+
+def _opposed(question: str, answers: Sequence[Answer]) -> str:
+    """Returns the claim of no side, or the objection, that a follow-up quotes and wants to see opposed; else ''."""
+    if not (match := _CLAIM.fullmatch(_countered(question.strip(), answers))):
+        return ""
+    sides = [(a, (o for s in a.perspectives for o in s.objections)) for a in reversed(answers)]
+    listed = (c for a, objections in sides for c in (*a.also, *a.gaps, *objections))
+    return next((c.text for c in listed if c.text.startswith(match["words"])), "")
 
 
 def _countered(question: str, answers: Sequence[Answer]) -> str:
@@ -195,10 +206,12 @@ _ALSO = 3  # sentences of no side in a summary, if no side has a claim
 
 @dataclass(frozen=True, slots=True)
 class CommandReply:
-    """A reply that needs no search, because the answer contains it. lines: text with citation numbers."""
+    """A reply that needs no search, because the answer contains it. lines: text with citation numbers. quotes: by a
+    line's text, the words that its sources mark; without words they mark all that the answer quotes from them."""
 
     heading: str
     lines: list[tuple[str, list[int]]] = field(default_factory=list)
+    quotes: dict[str, str] = field(default_factory=dict)
 
     @property
     def text(self) -> str:
@@ -269,15 +282,17 @@ def single_source(answer: Answer, what: str) -> CommandReply:
 
 @in_its_language
 def similar_quotations(answer: Answer, found: Sequence[tuple[str, Passage]]) -> CommandReply:
-    numbered = {q.passage_id: c.number for c in answer.citations for q in c.quotations}
-    lines = []
+    cited, lines, quotes = {(q.passage_id, q.quote): c for c in answer.citations for q in c.quotations}, [], {}
     for said, passage in found:
-        named = speaker_of(passage, said), passage.publisher or document_title(passage, passage.document_id)
+        source = cited.get((passage.id, said))  # a source of the same passage may be another speaker
+        speaker = source.speaker if source else speaker_of(passage, said)
+        named = speaker, passage.publisher or document_title(passage, passage.document_id)
         words = wording.in_quotes(with_bracketed_capital(said))
         line = wording.with_speaker(words, ", ".join(dict.fromkeys(filter(None, named))))
-        lines.append((line, [numbered[passage.id]] if passage.id in numbered else []))
+        lines.append((line, [source.number] if source else []))
+        quotes[line] = said
     nothing = tr("Nothing else was found that is close to this and surely argues the same.")
-    return CommandReply(tr("More like this") if lines else nothing, lines)
+    return CommandReply(tr("More like this") if lines else nothing, lines, quotes)
 
 
 def more_of_side(answer: Answer, what: str) -> CommandReply | CommandSearch:

@@ -9,7 +9,7 @@ from agent.answer.model import AnswerDocument
 from agent.evidence.coverage import originals_of, paraphrase_groups
 from agent.limits import MOST_GAPS
 from agent.providers.inference import Models
-from agent.state import Claim, Coverage, CoverageStatus, Perspective, RunState, Stance, in_case
+from agent.state import Claim, Coverage, CoverageStatus, Perspective, RunState, Stance, in_case, repeats_target
 from tools.language.grounding import has_prompt_injection, verbatim
 from tools.language.quotable import gaps_in
 from tools.limits import CLEAR
@@ -203,6 +203,7 @@ def gap_claims(state: RunState, passages: Mapping[int, Passage], same: Mapping[i
     surest = {i: max(scores.get(i, 0.0) for scores in state["support"].values()) for i in asked}
     found = [part for i in sorted(asked - {*state.get("off_question", [])}) for part in gaps_in(passages[i])]
     held = [p for p in found if verbatim(p.text, p.passage.text) and not has_prompt_injection(p.text)]
+    held = [p for p in held if not repeats_target(state, p.text)]
     held.sort(key=lambda part: (not part.clear, -surest[part.passage.id]))
     first = {part.passage.document: part for part in reversed(held)}
     chosen = sorted(held, key=lambda part: part is not first[part.passage.document])[:MOST_GAPS]

@@ -19,6 +19,7 @@ from agent.stage_interfaces import Brief, SentenceScores
 from agent.state import Perspective, judge_form
 from tools.budget import current_log, share_of_time
 from tools.language.demands import demanded_answer
+from tools.language.grounding import overlaps
 from tools.language.question import takes_no_side, yes_or_no_answer
 from tools.language.quotable import QuotablePart, quotable_parts
 from tools.language.reported_speech import people_speak
@@ -274,6 +275,7 @@ def _relevance(
     about = (near >= limits.ON_TOPIC) | ((best >= limits.ON_TOPIC) & (near >= limits.ON_TOPIC_IN_PASSAGE))
     if brief.framing["form"] == "counter":
         about = (nearness[:, 1] < limits.ECHO) & (about | (nearness[:, 1] >= limits.ON_POINT))
+        about &= ~np.array([overlaps(u.text, brief.framing["focus"]) for u in units], bool)
     return grounds, about
 
 

@@ -21,7 +21,7 @@ from agent.options import RunOptions, run_options
 from agent.providers.inference import CachedJudge, Models
 from agent.stage_interfaces import Brief, Providers, WebResults
 from agent.stages.stage import ask_model, report, run_id, stage
-from agent.state import Claim, FramingState, QuotedStance, RunState, asked_query
+from agent.state import Claim, FramingState, QuotedStance, RunState, asked_query, repeats_target
 from prompts import as_data
 from tools.budget import current_log, in_time, share_of_time
 from tools.errors import DeadlineError, JudgeError
@@ -74,7 +74,7 @@ async def lookup(providers: Providers, state: RunState, runtime: Runtime[RunOpti
     try:
         if outside:
             web = await _search_sources(providers, framing, options)
-        found = await in_time(_look_up(providers, framing, options))
+        found = await in_time(_look_up(providers, framing, options, state))
     except DeadlineError as exc:
         current_log().note("late", tr("Nothing could be looked up: {error}", error=exc))
     report(runtime, "written", claims=len(found.parts))
@@ -107,11 +107,12 @@ async def _search_sources(providers: Providers, framing: FramingState, options: 
     return web
 
 
-async def _look_up(providers: Providers, framing: FramingState, options: RunOptions) -> _LookupResult:
-    """Returns the sentences that a chat model picks. Without its reply, returns the best ranked sentences."""
+async def _look_up(providers: Providers, framing: FramingState, options: RunOptions, state: RunState) -> _LookupResult:
+    """Returns the sentences that a chat model picks. Without its reply, returns the best ranked sentences. state: names
+    the quotation that the question wants to see opposed; it is left out."""
     read = list[FactQuote]()
     for pool in (limits.LOOKUP_POOL, limits.LOOKUP_SECOND_POOL):
-        ranked = await _rank_sentences(providers, framing, options, pool)
+        ranked = await _rank_sentences(providers, framing, options, pool, state)
         if providers.pick is None:
             break
         new = [part for part in ranked.read if part not in read][: limits.LOOKUP_SHOWN]
@@ -154,7 +155,9 @@ async def pick_none(_: FramingState, sentences: Sequence[Passage]) -> None:
     """Replaces a model that fails. The caller then shows the best ranked sentences."""
 
 
-async def _rank_sentences(providers: Providers, framing: FramingState, options: RunOptions, pool: int) -> _LookupResult:
+async def _rank_sentences(
+    providers: Providers, framing: FramingState, options: RunOptions, pool: int, state: RunState
+) -> _LookupResult:
     """Returns the sentences of the retrieved passages, best first, and the sentences to show.
 
     Two queries are searched: the typed words, and the thread's question with the typed words. The typed words weigh
@@ -163,7 +166,7 @@ async def _rank_sentences(providers: Providers, framing: FramingState, options: 
     typed, whole = framing["focus"] or framing["question"], asked_query(framing)
     queries = list(dict.fromkeys([typed, whole, framing.get("asked", whole)]))
     found, passages = await _search_queries(providers, queries, options, pool)
-    parts = [part for i in found.ids for part in fact_quotes(passages[i])]
+    parts = [part for i in found.ids for part in fact_quotes(passages[i]) if not repeats_target(state, part.text)]
     near = await similarity_to(providers, [typed, whole], list({p.passage.id for p in parts}))
     parts = [part for part in parts if part.passage.id in near]
     english = await asyncio.to_thread(reads_as_english, typed)  # other languages need an encoder that reads them

@@ -42,6 +42,7 @@ from agent.state import (
     RunState,
     asked_query,
     decontextualised,
+    repeats_target,
     with_focus,
 )
 from prompts import as_data, one_line
@@ -97,9 +98,9 @@ async def write(providers: Providers, state: RunState, runtime: Runtime[RunOptio
     with suppress(DeadlineError):
         drafts += await in_time(_also(providers, state, briefs, [*drafts, *quotations]))
     return RunState(
-        drafts=drafts,
+        drafts=[c for c in drafts if not repeats_target(state, c["text"])],
         document_stances=stances,
-        quotations=quotations,
+        quotations=[c for c in quotations if not repeats_target(state, c["text"])],
         responses=under_one_perspective([r for brief in briefs for r in brief.responses], drafts),
         sentence_evidence=read,
     )

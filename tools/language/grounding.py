@@ -282,6 +282,12 @@ def verbatim(claim: str, passage: str) -> bool:
     return bool(words) and words in _SPACES.sub(" ", passage)
 
 
+def overlaps(one: str, other: str) -> bool:
+    """Whether one of the texts contains the other one word for word, apart from the marks at its end."""
+    ends = " .,;:!?…"
+    return verbatim(one.strip(ends), other) or verbatim(other.strip(ends), one)
+
+
 _NO_SPEAKER = re.compile(
     r"(?i)\W*(?:I|we|you|he|she|they|it|(?:the )?(?:author|writer|speaker|passage|document|text)s?|nobody|somebody)\W*|"
     r".*\bquoted\b.*"

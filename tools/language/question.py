@@ -274,7 +274,8 @@ _LEANS = re.compile(
     r"^(?:\W*[\w'’-]+\W+){0,4}?(?:they|them|it(?! (?:[\w'’-]+ ){0,3}(?:to|that|if|when)\b))\b"
     r"|^[\w'’-]+ (?:its|their|his|her|this|that|these|those)\b"
     r"|^(?:is|are|was|were) there\b|^(?:do|does|did|has|have) (?:any|some)"
-    r"|\b(?:this|that|these|those|so|too|either|others?)\W*$",
+    r"|\b(?:this|that|these|those|so|too|either|others?)\W*$"
+    r"|^what speaks against [“\"‘']",  # a sentence of an earlier answer
     re.IGNORECASE,
 )
 _SHORTEST_FULL_QUESTION = 3  # words of a yes-or-no question without its topic: 'Do teachers agree?'
