@@ -10,7 +10,7 @@ from toll_run import CLAIMS, PASSAGES, QUESTION, REPAIRS, TEXTS, toll_answer, to
 
 from agent.answer.attribution import answered_by_line, repliers
 from agent.answer.debate_sheet import unknown_blocks
-from agent.answer.document_list import documents_headline, stance_label, surest_passage
+from agent.answer.document_list import document_facts, documents_headline, stance_label, surest_passage
 from agent.answer.files import to_docx, to_html, to_markdown
 from agent.answer.model import Answer, Countered, DocumentStance, Usage, answer_from_json
 from agent.answer.outline import document_blocks, to_terminal
@@ -83,11 +83,11 @@ def test_a_follow_up_on_a_focus_counts_what_it_read_and_quotes() -> None:
     run = RunState(**{**toll_run(claims=[CLAIMS[0]]), "framing": framing, "selected": chosen})
     found = toll_answer(run)
     assert found.summary == "On carts, of 2 documents quoted here, 1 argues yes; for 1 Steelman could not tell."
-    assert {d.not_quoted for d in found.documents if d.quoted == [] and d.stances == []} == {
-        "no_claim",
-        "unread",
-        "repeats",
-    }
+    assert {d.not_quoted for d in found.documents if d.quoted == [] and d.stances == []} == {"unread", "repeats"}
+    unquoted = {d: stance for d, (stance, _, why) in told(found).items() if why == "no_claim"}
+    assert unquoted == {"02": "for p1", "03": "for p2", "04": "for p2"}
+    second = next(d for d in found.documents if d.id == "bridge/02.md")
+    assert "read as Yes" in document_facts(found, second)
     assert documents_headline(found) == "Read 6 documents (of 14 found), quoted 2."
 
 

@@ -162,7 +162,7 @@ def answer_documents(
 
     same: maps each passage to the first passage with the same content. by_verdicts: a document's stances come from the
     judge's verdicts on its passages; otherwise from its sentences. In a follow-up with a focus and in a lookup, the
-    selected passages count as read. With a focus, a document's stances come only from its quotations.
+    selected passages count as read. With a focus, a quoted document's stances come only from its quotations.
     """
     texts = {i: same.get(i, i) for i in sorted(found_passages(state)) if i in passages}
     judged, chosen = judged_passages(state), cited_passages(state).union(*state.get("selected", {}).values())
@@ -171,8 +171,9 @@ def answer_documents(
         {texts.get(i, i) for i in ids}
         for ids in (chosen if focused or not judged else judged, state.get("off_question", []), cited_passages(state))
     )
-    weighed = RunState(**{**state, "document_stances": {}}) if focused else state
-    argued = _stances(state, texts) if by_verdicts and not focused else _document_stances(weighed, passages)
+    whole = _stances(state, texts) if by_verdicts else _document_stances(state, passages)
+    quoting = RunState(**{**state, "document_stances": {}})
+    argued = _document_stances(quoting, passages) if focused else whole
     documents: dict[tuple[str, str], list[int]] = defaultdict(list)
     for i in texts:
         documents[passages[i].document].append(i)
@@ -185,8 +186,10 @@ def answer_documents(
         new = {texts[i] for i in ids if argued[i] or not passages[i].whole}  # own sentences without a side add nothing
         repeats = new.isdisjoint(ids) or (own & quoted and argued_by <= quoted)
         unquoted = "repeats" if repeats else "no_claim" if stances else silent
-        first, stated = passages[ids[0]], [{"perspective": side, "argues": argues} for side, argues in stances]
         cited = [c.number for c in citations if passages[c.passage_id].document == key]
+        if focused and not cited and unquoted == "no_claim":  # the list names the stance; the summary leaves it out
+            stances = sorted({stance for i in ids for stance in whole[i]})
+        first, stated = passages[ids[0]], [{"perspective": side, "argues": argues} for side, argues in stances]
         known = model.shared_fields(first, AnswerDocument) | {"id": first.document_id, "stances": stated}
         found.append(AnswerDocument.model_validate(known | {"quoted": cited, "not_quoted": "" if cited else unquoted}))
     return model.sort_documents(found)
