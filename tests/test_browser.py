@@ -359,10 +359,12 @@ def test_what_a_claim_leads_to_is_chosen_by_keyboard_and_print_is_asked_for_once
     menu, chosen = visitor.button("Follow up").first, visitor.page.get_by_role("menuitem")
     menu.press("Enter")
     visitor.until(lambda: focused(visitor.page.get_by_role("menu", name="Follow up")), "the focus in the menu", 10)
-    assert chosen.all_inner_texts() == ["What speaks against this", "More like this", "Only this source"]
+    ways = ["What speaks against this", "More like this", "Only this source"]
+    moves = ["Move it to ‘Also on this question’", "Move it to ‘Not on this question’"]
+    assert chosen.all_inner_texts() == [*ways, *moves]
     assert min(box["height"] for item in chosen.all() if (box := item.bounding_box())) >= 44
-    visitor.page.keyboard.press("End")
-    visitor.page.keyboard.press("Enter")
+    for key in ("End", *("ArrowUp" for _ in moves), "Enter"):
+        visitor.page.keyboard.press(key)
     visitor.text("You asked: Only this source [1]").wait_for()
     visitor.until(lambda: focused(visitor.page.locator(".st-key-reply-1")), "the focus on the reply", 10)
     visitor.button("Print").click()
