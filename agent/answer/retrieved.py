@@ -1,7 +1,7 @@
 """The retrieval results of a run in public form: judged passages by side, and documents with their stances."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agent.answer import model
@@ -172,13 +172,9 @@ def answer_documents(
         for ids in (chosen if focused or not judged else judged, state.get("off_question", []), cited_passages(state))
     )
     whole = _stances(state, texts) if by_verdicts else _document_stances(state, passages)
-    quoting = RunState(**{**state, "document_stances": {}})
-    argued = _document_stances(quoting, passages) if focused else whole
-    documents: dict[tuple[str, str], list[int]] = defaultdict(list)
-    for i in texts:
-        documents[passages[i].document].append(i)
+    argued = _document_stances(RunState(**{**state, "document_stances": {}}), passages) if focused else whole
     found = list[AnswerDocument]()
-    for key, ids in documents.items():
+    for key, ids in _by_document(texts, passages).items():
         own, stances = {texts[i] for i in ids}, sorted({stance for i in ids for stance in argued[i]})
         silent = "off_question" if own & read <= off else "no_side"
         silent = "unread" if not own & read else "no_claim" if focused and state["perspectives"] else silent
@@ -193,6 +189,13 @@ def answer_documents(
         known = model.shared_fields(first, AnswerDocument) | {"id": first.document_id, "stances": stated}
         found.append(AnswerDocument.model_validate(known | {"quoted": cited, "not_quoted": "" if cited else unquoted}))
     return model.sort_documents(found)
+
+
+def _by_document(ids: Iterable[int], passages: Mapping[int, Passage]) -> dict[tuple[str, str], list[int]]:
+    documents: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for i in ids:
+        documents[passages[i].document].append(i)
+    return documents
 
 
 def gap_claims(state: RunState, passages: Mapping[int, Passage], same: Mapping[int, int]) -> list[Claim]:
