@@ -281,6 +281,15 @@ async def test_claims_that_say_the_same_are_merged(bench: Bench) -> None:
     assert [c["passages"] for c in merged] == [[1, 2], [3], [4], [5]]
 
 
+async def test_people_who_tick_different_answers_are_not_merged(bench: Bench) -> None:
+    ticked = [f"Should the phone kiosk on Quay Lane be removed: {said}." for said in ("no", "yes", "unsure", "no")]
+    own: Any = {"perspective": "", "role": "case", "support": 0.0}
+    merged = await merge_reworded(
+        bench.providers.models, [{**own, "text": text, "passages": [n]} for n, text in enumerate(ticked, 1)]
+    )
+    assert [c["passages"] for c in merged] == [[1, 4], [2], [3]]
+
+
 async def test_an_open_question_has_objections(bench: Bench) -> None:
     sides = side(1, "Ferries should be paid for by fares."), side(2, "Ferries should be paid for by the state.")
     crews, guest = "Crews are paid by fares.", GUEST.partition(" Those")[0]

@@ -41,6 +41,7 @@ from agent.state import (
 from tools.budget import current_log, in_time, share_of_time
 from tools.errors import BudgetError, DeadlineError, JudgeError, ProviderError, as_sentence
 from tools.language import grounding
+from tools.language.demands import ticked_answers
 from tools.language.near_duplicates import copy_groups
 from tools.models.judges.batch import document_attributes, passage_line
 from tools.models.judges.checker import ClaimCheck, ClaimVerdict
@@ -447,12 +448,13 @@ def with_theses(claims: list[Claim]) -> list[Claim]:
 async def merge_reworded(models: Models, claims: Sequence[Claim]) -> list[Claim]:
     """Merges claims of one perspective that say the same in other words. The first claim then cites all their passages.
 
-    Claims with different numbers are never merged.
+    Claims with different numbers or ticked answers are never merged.
     """
     vectors = await models.encode([c["text"] for c in claims])
     kinds = [
-        (c["perspective"], c["role"], in_case(c), grounding.number_values([grounding.plain_text(c["text"])]))
+        (c["perspective"], c["role"], in_case(c), grounding.number_values([grounding.plain_text(c["text"])]), ticked)
         for c in claims
+        for ticked in [ticked_answers(c["text"])]
     ]
     merged = dict[int, Claim]()
     for n, claim in enumerate(claims):
