@@ -241,6 +241,11 @@ def test_a_sentence_that_only_looks_like_a_gap_is_not(sentence: str) -> None:
     assert not names_gap(sentence)
 
 
+def test_a_short_reason_below_a_tick_is_quoted_with_it() -> None:
+    row = Passage(1, "poll.csv, row 1", "c", "Dredge the harbour: no.\n\nIt feeds the eels.")
+    assert [part.text for part in quotable_parts(row)] == ["Dredge the harbour: no. It feeds the eels."]
+
+
 def test_a_reason_is_quoted_together_with_what_its_writer_ticked() -> None:
     ticks = "Owns a boat: no. Should the harbour be dredged before the winter: yes."
     reason = "The ferry sticks in the mud at every low tide."

@@ -284,9 +284,8 @@ async def test_claims_that_say_the_same_are_merged(bench: Bench) -> None:
 async def test_people_who_tick_different_answers_are_not_merged(bench: Bench) -> None:
     ticked = [f"Should the phone kiosk on Quay Lane be removed: {said}." for said in ("no", "yes", "unsure", "no")]
     own: Any = {"perspective": "", "role": "case", "support": 0.0}
-    merged = await merge_reworded(
-        bench.providers.models, [{**own, "text": text, "passages": [n]} for n, text in enumerate(ticked, 1)]
-    )
+    given: Any = [{**own, "text": text, "passages": [n]} for n, text in enumerate(ticked, 1)]
+    merged = await merge_reworded(bench.providers.models, given)
     assert [c["passages"] for c in merged] == [[1, 4], [2], [3]]
 
 

@@ -208,17 +208,19 @@ def _states(text: str, casual: bool) -> bool:
 
 def _quotable_part(passage: Passage, sentences: list[str], position: int, before: int) -> QuotablePart | None:
     own = without_list_mark(sentences[position])
-    if not _has_quotable_form(own, LONGEST_QUOTE) or (own != sentences[position] and finite_verb(own.split()) is None):
-        return None  # a list item may be half a sentence with a full stop
+    whole = own == sentences[position] or finite_verb(own.split()) is not None  # a list item may be half a sentence
+    formed = whole and _has_quotable_form(own, LONGEST_QUOTE)
     text = _without_connective(own)
     brief = len(sentences[0].split()) < SHORTEST_QUOTE and not _REPLY.fullmatch(sentences[0])
     ticks = len([*takewhile(ticked_answers, sentences)])
-    if position < ticks < len(sentences):  # the reason below is quoted together with what a person ticked
-        return None
+    if position < ticks < len(sentences) or not (formed or 0 < ticks == position):
+        return None  # the reason below, however short, is quoted together with what a person ticked
     if position and position == before + 1 == (leading := ticks or int(brief)):  # 'Close it. My children …'
         both = " ".join([*map(without_list_mark, sentences[:leading]), own])
         if _has_quotable_form(both, LONGEST_PAIR) and verbatim(both, passage.text):
             return QuotablePart(passage, both, both, tuple(range(position + 1)))
+    if not formed:
+        return None
     if not needs_context(text):
         return QuotablePart(passage, text, with_bracketed_capital(text), (position,))
     above = without_list_mark(sentences[before]) if before == position - 1 and before >= 0 else ""
